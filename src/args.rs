@@ -1,4 +1,4 @@
-//! What several verbs take: groups of arguments, checked for their grammar only.
+//! Groups of arguments that multiple verbs share. Parsing checks only their grammar; the verbs check their meaning.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,18 +11,18 @@ use importer::{HelmFrom, Run};
 use registry::RegistryAddress;
 use schemas::{FindingId, IgnoreReason, SolutionId};
 
-/// What a flag, or another yes, stands for: the first, else the second.
+/// Returns `given` if a flag or another condition is true, else `otherwise`.
 pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
     if is_given { given } else { otherwise }
 }
 
-/// The first of these flags that is given.
+/// Returns the first of these flags that is given.
 pub(crate) fn first_given<'a>(flags: &[(bool, &'a str)]) -> Option<&'a str> {
     let mut given = flags.iter().filter(|(is_given, _)| *is_given);
     given.next().map(|(_, flag)| *flag)
 }
 
-/// How results are shown.
+/// The audience of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// For people.
@@ -55,30 +55,31 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The formats of verbs that find something.
+    /// Returns the parser of formats for verbs that report findings.
     pub(crate) fn of_findings() -> impl TypedValueParser<Value = Self> {
-        Self::only(|it| it != Self::Metrics)
+        Self::only(|format| format != Self::Metrics)
     }
 
-    /// The formats of a status.
+    /// Returns the parser of formats for a status.
     pub(crate) fn of_status() -> impl TypedValueParser<Value = Self> {
-        Self::only(|it| !it.is_for_findings())
+        Self::only(|format| !format.is_for_findings())
     }
 
     fn only(is_offered: fn(Self) -> bool) -> impl TypedValueParser<Value = Self> {
         let offered = Self::value_variants().iter();
-        let offered = offered.filter(|it| is_offered(**it));
-        let offered = offered.filter_map(|it| Some(it.to_possible_value()?.hide(false)));
+        let offered = offered.filter(|format| is_offered(**format));
+        let offered = offered.filter_map(|format| Some(format.to_possible_value()?.hide(false)));
         PossibleValuesParser::new(offered)
             .map(|word| Self::from_str(&word, false).expect("it is one of these"))
     }
 
-    /// Whether only findings can be shown so.
+    /// Returns true if the format can only show findings.
     pub(crate) fn is_for_findings(self) -> bool {
         matches!(self, Self::Sarif | Self::Junit)
     }
 
-    /// How everything is shown but the findings for a review tool, beside which people read standard error.
+    /// Returns the audience of output other than findings. With a format for a review tool, people read it on standard
+    /// error.
     pub(crate) fn output(self) -> Output {
         match self {
             Self::Json | Self::Yaml => Output::Json,
@@ -103,7 +104,7 @@ pub(crate) struct FindingsArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) findings_policy: Option<PathBuf>,
 
-    // The global argument of the same name, with the formats that only these verbs have.
+    // This argument replaces the global one of the same name, and adds the formats that only these verbs have.
     /// The format of results on standard output
     #[arg(
         id = "output",
@@ -130,7 +131,7 @@ pub(crate) struct ReportFiles {
     pub(crate) junit: Option<PathBuf>,
 }
 
-/// A finding that is ignored, and why, as it is typed: `ID=REASON`.
+/// An ignored finding with its reason, in the form of the command line: `ID=REASON`.
 #[derive(Clone, Debug)]
 pub(crate) struct IgnoredId {
     pub(crate) id: FindingId,
@@ -171,7 +172,7 @@ pub(crate) struct DryRunArguments {
 }
 
 impl DryRunArguments {
-    /// The choice.
+    /// Returns whether the command changes something or only shows the plan.
     pub(crate) fn run(&self) -> Run {
         choose(self.dry_run, Run::Dry, Run::Real)
     }
@@ -208,12 +209,12 @@ pub(crate) struct ChangeArguments {
 }
 
 impl ChangeArguments {
-    /// How long is waited for the cluster to become as asked, each time.
+    /// Returns the longest time for each wait until the cluster has the requested state.
     pub(crate) fn timeout(&self) -> Duration {
         self.longest.timeout()
     }
 
-    /// The time that the whole change to the cluster may take, if that was said.
+    /// Returns the time limit of the whole change to the cluster, if the user set one.
     pub(crate) fn limit(&self) -> Option<Duration> {
         self.longest.limit()
     }
@@ -228,13 +229,13 @@ pub(crate) struct IncludedHelmArguments {
 }
 
 impl IncludedHelmArguments {
-    /// The choice.
+    /// Returns the choice of the `helm` program.
     pub(crate) fn helm_from(&self) -> HelmFrom {
         choose(self.use_included_helm, HelmFrom::Archive, HelmFrom::Site)
     }
 }
 
-/// The time that one wait for the cluster takes at most, unless another is given.
+/// The default time limit of one wait for the cluster.
 const WAIT: Duration = Duration::from_mins(5);
 
 /// How long is waited for the cluster.
@@ -247,12 +248,12 @@ pub(crate) struct TimeoutArguments {
 }
 
 impl TimeoutArguments {
-    /// The time that one wait may take.
+    /// Returns the time limit of one wait.
     pub(crate) fn timeout(&self) -> Duration {
         self.limit().unwrap_or(WAIT)
     }
 
-    /// The time that all of it may take, if that was said.
+    /// Returns the time limit of all waits together, if the user set one.
     pub(crate) fn limit(&self) -> Option<Duration> {
         self.timeout.map(Duration::from_secs)
     }
@@ -268,7 +269,7 @@ pub(crate) struct ReadArguments {
     pub(crate) longest: TimeoutArguments,
 }
 
-/// How long something is waited for: a day at most.
+/// Returns the parser of a waiting time in seconds, at most a day.
 pub(crate) fn seconds() -> RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(1..=86_400)
 }
@@ -328,7 +329,7 @@ pub(crate) struct MirrorArguments {
     pub(crate) registry_mirror: Vec<(RegistryAddress, RegistryAddress)>,
 }
 
-/// A registry and its mirror.
+/// Parses a registry and its mirror.
 fn mirror(text: &str) -> Result<(RegistryAddress, RegistryAddress), String> {
     let (host, mirror) = text
         .split_once('=')
@@ -368,7 +369,7 @@ pub(crate) struct ArrivalArguments {
 }
 
 impl ArrivalArguments {
-    /// The time for which each cluster is waited for, if it is.
+    /// Returns the time limit for each cluster that is away, if the command waits for clusters.
     pub(crate) fn longest(&self) -> Option<Duration> {
         self.wait_for_cluster.map(Duration::from_secs)
     }
@@ -408,7 +409,7 @@ pub(crate) struct SignatureArguments {
 }
 
 impl SignatureArguments {
-    /// Both, as a check takes them.
+    /// Returns both options in the form in which a check takes them.
     pub(crate) fn judging(&self) -> (&TrustArguments, Option<SolutionId>) {
         (&self.trust, self.allow_unsigned.clone())
     }

@@ -1,30 +1,32 @@
-//! Reaching the cluster: as which writer, and until when, or until the user or the system asks the program to end.
+//! Connections to clusters: the account, the identity of the writer, and the wait for a cluster that is starting. Work
+//! in a cluster runs until it is done, or until the user or the system ends the program.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use deployer::{Account, Cluster, Connect, Gone, Leases};
 use fleet::FleetFile;
-use importer::{Seal, Turn, Writer};
-use schemas::PayloadType;
+use importer::{LeaseConflictPolicy, Seal, Writer};
+use kubernetes::{Account, Cluster, ConnectOptions, Error, HeldLeases, HolderCheck, WaitOutcome};
+use schemars::JsonSchema;
+use schemas::{ClusterName, PayloadType};
+use serde::Serialize;
 use signing::SecretKey;
 
 use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments};
-use crate::arrival::Arrival;
 use crate::failure::{self, Failure};
-use crate::progress::Waiting;
-use crate::{environment, holder, interrupt, keys, verbose};
+use crate::progress_bar::Waiting;
+use crate::{environment, events, holder, interrupt, keys, render};
 
-/// How long one request to the API server may take.
+/// The timeout of one request to the API server.
 const REQUEST: Duration = Duration::from_secs(30);
-/// How long the end of the program waits for what was begun.
+/// The time that the end of the program waits for running work.
 const PARTING: Duration = Duration::from_secs(1);
-/// How long a program that a signal ends tries to give its Lease back: it must end within a second.
+/// The time in which a program that a signal ends tries to release its Lease. It must end within a second.
 const RETURNING: Duration = Duration::from_millis(600);
 /// The Leases that are held.
-static LEASES: LazyLock<Leases> = LazyLock::new(Leases::default);
+static LEASES: LazyLock<HeldLeases> = LazyLock::new(HeldLeases::default);
 
 /// Runs asynchronous work to its end, or until the user or the system asks the program to end.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -35,22 +37,22 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     let result = runtime.block_on(async {
         tokio::select! {
             result = work => result,
-            () = interrupt::over() => Err(Failure::unknown(anyhow!("interrupted"))),
+            () = interrupt::is_over() => Err(Failure::unknown(anyhow!("interrupted"))),
         }
     });
     if interrupt::cancel().is_asked() {
-        // What was dropped gives its Lease back in the background.
-        let returned = async { tokio::time::timeout(RETURNING, LEASES.given_back()).await };
+        // Dropping a guard releases its Lease in the background, so wait for that here.
+        let returned = async { tokio::time::timeout(RETURNING, LEASES.wait_released()).await };
         let _ = runtime.block_on(returned);
         runtime.shutdown_background();
     } else {
-        // A read of a slow disc cannot be cancelled; nobody should have to wait for it.
+        // A read of a slow disk cannot be cancelled, and the program must not wait for it.
         runtime.shutdown_timeout(PARTING);
     }
     result
 }
 
-/// Reads a cluster, for no longer than may be waited.
+/// Reads a cluster, within the time limit of the command.
 pub(crate) fn read<T>(
     arguments: &ReadArguments,
     read: impl AsyncFnOnce(&Cluster) -> Result<T, Failure>,
@@ -58,7 +60,7 @@ pub(crate) fn read<T>(
     block_on(read_once(arguments, read))
 }
 
-/// The same within work that goes on. It connects anew, since an account's token may be another one by then.
+/// Reads a cluster once within running work. It connects again, because the account's token may have changed.
 pub(crate) async fn read_once<T>(
     arguments: &ReadArguments,
     read: impl AsyncFnOnce(&Cluster) -> Result<T, Failure>,
@@ -82,41 +84,41 @@ pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Fai
     connected(arguments).await.map_err(failure::unusable)
 }
 
-/// The same for who has something to say about each error.
-pub(crate) async fn connected(arguments: &ClusterArguments) -> Result<Cluster, deployer::Error> {
-    Cluster::connect(&way_to(arguments)).await
+/// Connects, and returns the library's error, so that the caller can explain it.
+pub(crate) async fn connected(arguments: &ClusterArguments) -> Result<Cluster, kubernetes::Error> {
+    Cluster::connect(&connect_options(arguments)).await
 }
 
 /// Connects to a cluster of a fleet.
 pub(crate) async fn connect_by(account: Account) -> Result<Cluster, Failure> {
-    let connected = Cluster::connect(&way_by(account)).await;
+    let connected = Cluster::connect(&account_options(account)).await;
     connected.map_err(failure::unusable_member)
 }
 
 /// Waits for a cluster of a fleet until it is up.
-pub(crate) async fn wait_by(account: Account, arrival: &Arrival<'_>) -> Result<(), Failure> {
-    let connected = arrival.connect(&way_by(account)).await;
+pub(crate) async fn wait_by(account: Account, arrival: &ClusterWait<'_>) -> Result<(), Failure> {
+    let connected = arrival.connect(&account_options(account)).await;
     connected.map(drop).map_err(failure::unusable_member)
 }
 
-/// The same with a cluster that may be coming up, which is waited for until it is ready.
+/// Connects to a cluster that may be starting, and waits until it is ready.
 pub(crate) async fn connect_when_up(
     arguments: &ClusterArguments,
     longest: Duration,
     output: Output,
 ) -> Result<Cluster, Failure> {
-    let arrival = Arrival {
+    let arrival = ClusterWait {
         longest,
         cluster: None,
         waiting: &Waiting::new(output),
         output,
     };
-    let connected = arrival.connect(&way_to(arguments)).await;
+    let connected = arrival.connect(&connect_options(arguments)).await;
     connected.map_err(failure::unusable)
 }
 
-/// The account that kubectl would have: in a pod its own, unless a kubeconfig or a context is named, or one lies in the
-/// home directory.
+/// Returns the account that kubectl would use. In a pod, that is the service account, unless a kubeconfig or a context
+/// is named, or the home directory contains a kubeconfig.
 pub(crate) fn account(arguments: &ClusterArguments) -> Account {
     let named = arguments.kubeconfig.clone().map(|path| vec![path]);
     let named = named.or_else(kubeconfigs);
@@ -132,27 +134,28 @@ pub(crate) fn account(arguments: &ClusterArguments) -> Account {
     }
 }
 
-fn way_to(arguments: &ClusterArguments) -> Connect {
-    way_by(account(arguments))
+fn connect_options(arguments: &ClusterArguments) -> ConnectOptions {
+    account_options(account(arguments))
 }
 
-fn way_by(account: Account) -> Connect {
-    Connect {
+fn account_options(account: Account) -> ConnectOptions {
+    ConnectOptions {
         account,
         timeout: REQUEST,
-        listener: verbose::listener(),
+        listener: render::request_listener(),
         clock: environment::clock,
     }
 }
 
-/// The kubeconfigs that the environment names, if it names any.
+/// Returns the kubeconfigs that the environment names, if there are any.
 fn kubeconfigs() -> Option<Vec<PathBuf>> {
     let list = environment::variable("KUBECONFIG")?;
     let paths = list.split(':').filter(|path| !path.is_empty());
     Some(paths.map(PathBuf::from).collect())
 }
 
-/// Who writes to the cluster, how long it waits while somebody else does, and who signs what is left of it.
+/// Returns the writer of a change: its name, the time that it waits for another writer, and the key that signs its
+/// receipt.
 pub(crate) fn writer(wait: &ChangeArguments) -> Result<Writer, Failure> {
     let longest = wait.wait.map(Duration::from_secs);
     Ok(Writer {
@@ -160,9 +163,9 @@ pub(crate) fn writer(wait: &ChangeArguments) -> Result<Writer, Failure> {
         by: environment::person(),
         fleet: None,
         clock: Arc::new(environment::clock),
-        gone: Gone::by(holder::is_gone),
+        gone: HolderCheck::new(holder::is_gone),
         leases: LEASES.clone(),
-        turn: longest.map_or(Turn::Refuse, Turn::Wait),
+        turn: longest.map_or(LeaseConflictPolicy::Refuse, LeaseConflictPolicy::Wait),
         seal: seal(wait)?,
         cancel: interrupt::cancel(),
     })
@@ -176,7 +179,7 @@ pub(crate) fn fleet_writer(wait: &ChangeArguments, fleet: &FleetFile) -> Result<
     })
 }
 
-/// What signs receipts, if somebody is to.
+/// Returns the signer of receipts, if the user named a key.
 fn seal(wait: &ChangeArguments) -> Result<Option<Seal>, Failure> {
     let Some(path) = &wait.receipt_key else {
         return Ok(None);
@@ -187,4 +190,68 @@ fn seal(wait: &ChangeArguments) -> Result<Option<Seal>, Failure> {
         Arc::new(move |receipt| key.sign(PayloadType::Receipt, receipt))
     };
     Ok(keys.next().map(seal))
+}
+
+/// A wait for a cluster.
+pub(crate) struct ClusterWait<'a> {
+    pub(crate) longest: Duration,
+    /// The name of the cluster, if it belongs to a fleet.
+    pub(crate) cluster: Option<&'a ClusterName>,
+    pub(crate) waiting: &'a Waiting,
+    pub(crate) output: Output,
+}
+
+/// An event while waiting for a cluster.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "camelCase")]
+pub(crate) enum ArrivalEvent {
+    /// The cluster is not reachable; the command waits for it.
+    Away {
+        /// Why it cannot be used.
+        why: String,
+    },
+    /// The cluster is reachable.
+    Up,
+}
+
+impl ClusterWait<'_> {
+    /// Connects to the cluster as soon as it is up.
+    pub(crate) async fn connect(&self, connect: &ConnectOptions) -> Result<Cluster, Error> {
+        let tell = |error| self.tell(error);
+        let connected = Cluster::connect_when_up(connect, self.longest, &tell).await;
+        let (cluster, waited) = connected?;
+        self.end(waited);
+        Ok(cluster)
+    }
+
+    /// Waits until the cluster is up again, if it is not.
+    pub(crate) async fn wait(&self, cluster: &Cluster) -> Result<WaitOutcome, Error> {
+        let waited = cluster
+            .wait_up(self.longest, &|error| self.tell(error))
+            .await?;
+        self.end(waited);
+        Ok(waited)
+    }
+
+    fn tell(&self, error: Error) {
+        let error = anyhow::Error::from(error);
+        let why = format!("{error:#}");
+        if self
+            .waiting
+            .tell(&format!("waiting for the cluster: {why}"))
+        {
+            events::tell(self.cluster, &ArrivalEvent::Away { why });
+        }
+    }
+
+    fn end(&self, waited: WaitOutcome) {
+        self.waiting.clear();
+        if waited == WaitOutcome::Immediate {
+            return;
+        }
+        events::tell(self.cluster, &ArrivalEvent::Up);
+        if self.output == Output::Human {
+            self.waiting.note("the cluster is up");
+        }
+    }
 }

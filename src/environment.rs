@@ -1,10 +1,11 @@
-//! What the program takes from its surroundings: variables, the clock, and who runs it.
+//! The environment of the program: variables, directories, the clock, and the user who runs it. No other module reads
+//! them.
 
-mod passwd;
-
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -16,7 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::holder::{self, Holder};
 
-/// The bytes of a variable that is set and not empty.
+/// Returns the bytes of a variable that is set and not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the CLI reads the environment, here and nowhere else"
@@ -25,78 +26,79 @@ fn raw(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// All variables, for a program that is the user's own.
+/// Returns all variables, for a program that the user has configured.
 pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
-/// A variable that is set, not empty, and text.
+/// Returns a variable that is set, not empty, and text.
 pub(crate) fn variable(name: &str) -> Option<String> {
     raw(name)?.into_string().ok()
 }
 
-/// Whether this runs in a pod that has an account, by what a kubelet gives to each.
+/// Returns true if the program runs in a pod with a service account. kubelet sets the variable and mounts the account.
 pub(crate) fn is_pod() -> bool {
     let token = Path::new("/var/run/secrets/kubernetes.io/serviceaccount/token");
     variable("KUBERNETES_SERVICE_HOST").is_some() && token.exists()
 }
 
-/// A variable whose value nobody else should see, as its bytes.
+/// Returns the bytes of a secret variable, which are erased from memory after use.
 pub(crate) fn secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
     raw(name).map(OsString::into_vec).map(Zeroizing::new)
 }
 
-/// A variable that names a file or directory.
+/// Returns a path from a variable.
 pub(crate) fn path(name: &str) -> Option<PathBuf> {
     raw(name).map(PathBuf::from)
 }
 
-/// The user's home directory: `HOME`, else what the user database says. A `HOME` that is not absolute would be another
-/// directory wherever the program is started, and so is none.
+/// Returns the user's home directory from `HOME`, else from the user database. A relative `HOME` is ignored, because it
+/// would depend on the working directory.
 pub(crate) fn home() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
-    absolute("HOME").or_else(|| passwd::home(user))
+    absolute("HOME").or_else(|| user_home(user))
 }
 
 fn absolute(name: &str) -> Option<PathBuf> {
     path(name).filter(|path| path.is_absolute())
 }
 
-/// A directory of the XDG base directory specification: the one that the variable names, else the one below the home
-/// directory.
+/// Returns a directory of the XDG base directory specification: from the variable, else below the home directory.
 fn base(name: &str, below_home: &str) -> Option<PathBuf> {
     absolute(name).or_else(|| Some(home()?.join(below_home)))
 }
 
-/// The first file of this name that can be run, in the directories of `PATH`.
+/// Returns the first executable file of this name in the directories of `PATH`.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     const EXECUTABLE: u32 = 0o111;
     let directories = raw("PATH")?;
-    let mut files = std::env::split_paths(&directories).map(|it| it.join(name));
+    let mut files = std::env::split_paths(&directories).map(|directory| directory.join(name));
     files.find(|file| {
         let found = file.metadata().ok();
-        found.is_some_and(|it| it.is_file() && it.permissions().mode() & EXECUTABLE != 0)
+        found.is_some_and(|metadata| {
+            metadata.is_file() && metadata.permissions().mode() & EXECUTABLE != 0
+        })
     })
 }
 
-/// The program that a flag names, else the one that a variable names, else the first of this name on the path.
+/// Returns the program that a flag names, else the one that a variable names, else the first of this name on the path.
 pub(crate) fn chosen(flag: Option<&Path>, variable: &str, name: &str) -> Option<PathBuf> {
     let flag = flag.map(Path::to_owned);
     flag.or_else(|| path(variable)).or_else(|| program(name))
 }
 
-/// The arguments that this program was started with.
+/// Returns the arguments of this program.
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     std::env::args_os().skip(1)
 }
 
-/// This program, to be started by another one.
+/// Returns the path of this program, for other programs that start it.
 pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
 }
 
-/// The places of a file that packages install, such as `share/doc`: below the prefix of an installed program, and next
-/// to one that was unpacked or built.
+/// Returns the possible locations of a file that packages install, such as `share/doc`: below the prefix of an
+/// installed program, and next to one that was unpacked or built.
 pub(crate) fn installed(program: &Path, name: &str) -> Vec<PathBuf> {
     let directories = program.ancestors().skip(1).take(2);
     let mut places: Vec<PathBuf> = directories.map(|directory| directory.join(name)).collect();
@@ -104,27 +106,27 @@ pub(crate) fn installed(program: &Path, name: &str) -> Vec<PathBuf> {
     places
 }
 
-/// Where contents are kept that are expensive to get again.
+/// Returns the directory of the cache.
 pub(crate) fn cache() -> Option<PathBuf> {
     base("XDG_CACHE_HOME", ".cache").map(|base| base.join("solution"))
 }
 
-/// Where uploads are remembered that are under way.
+/// Returns the directory that remembers running uploads.
 pub(crate) fn uploads() -> Option<PathBuf> {
     base("XDG_STATE_HOME", ".local/state").map(|base| base.join("solution/uploads"))
 }
 
-/// Where the user's own choices lie.
+/// Returns the directory of the user's configuration.
 pub(crate) fn config() -> Option<PathBuf> {
     base("XDG_CONFIG_HOME", ".config").map(|base| base.join("solution"))
 }
 
-/// Where files may lie that are gone when the program ends.
+/// Returns the directory for temporary files.
 pub(crate) fn scratch() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// The clock.
+/// Returns the current time.
 #[expect(
     clippy::disallowed_methods,
     reason = "the CLI reads the clock, here and nowhere else"
@@ -133,14 +135,14 @@ pub(crate) fn clock() -> SystemTime {
     SystemTime::now()
 }
 
-/// The present time, as it is recorded.
+/// Returns the current time in the form of records.
 pub(crate) fn now() -> anyhow::Result<StatementTime> {
     let since = clock().duration_since(SystemTime::UNIX_EPOCH)?;
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
     StatementTime::from_unix(seconds).context("the clock of this machine is wrong")
 }
 
-/// The time of an archive: `SOURCE_DATE_EPOCH`, else 1980, so that the same inputs give the same bytes.
+/// Returns the time of an archive: `SOURCE_DATE_EPOCH`, else 1980, so that the same inputs result in the same bytes.
 pub(crate) fn source_date() -> Result<StatementTime, String> {
     let Some(text) = variable("SOURCE_DATE_EPOCH") else {
         return Ok(StatementTime::DEFAULT);
@@ -154,18 +156,18 @@ pub(crate) fn source_date() -> Result<StatementTime, String> {
     })
 }
 
-/// The processors that work is spread over.
+/// Returns the number of processors to use.
 pub(crate) fn threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Where docker and podman keep logins, in podman's order.
+/// Returns the login files of docker and podman, in podman's order.
 pub(crate) fn logins() -> Vec<PathBuf> {
     named_logins().chain(usual_logins()).collect()
 }
 
-/// The file that a new login goes to, where the reader of [`logins()`] finds it before any other: the one that a variable
-/// names, else the first that is there, else podman's of this session, or docker's if there is no session.
+/// Returns the file for a new login, which the reader of [`logins()`] searches before all other files: the one that a
+/// variable names, else the first that exists, else podman's file for this session, or docker's without a session.
 pub(crate) fn login_file() -> Option<PathBuf> {
     let usual: Vec<PathBuf> = usual_logins().collect();
     let there = || usual.iter().find(|path| path.exists()).cloned();
@@ -185,7 +187,7 @@ fn named_logins() -> impl Iterator<Item = PathBuf> {
 }
 
 fn usual_logins() -> impl Iterator<Item = PathBuf> {
-    // Podman's own place where there is no session, as under `sudo`.
+    // podman uses this directory without a session, such as under `sudo`.
     let user = rustix::process::geteuid().as_raw();
     let without_session = || PathBuf::from(format!("/run/containers/{user}/auth.json"));
     let session = below(path("XDG_RUNTIME_DIR"), "containers/auth.json");
@@ -201,15 +203,15 @@ fn below(folder: Option<PathBuf>, file: &str) -> Option<PathBuf> {
     folder.map(|folder| folder.join(file))
 }
 
-/// Where podman and docker keep certificates for registries, in podman's order.
+/// Returns the certificate directories of podman and docker, in podman's order.
 pub(crate) fn certificates() -> Vec<PathBuf> {
     let own = below(home(), ".config/containers/certs.d");
     let all = ["/etc/containers/certs.d", "/etc/docker/certs.d"];
     own.into_iter().chain(all.map(PathBuf::from)).collect()
 }
 
-/// The proxies between here and the internet, in curl's spelling; the lower case counts more. `http_proxy` in upper case
-/// can come from a web server's visitor, so that nobody reads it.
+/// Returns the proxies, from the variables that curl uses. Lower case has precedence. `HTTP_PROXY` in upper case is
+/// ignored, because in a CGI program it comes from a request header.
 pub(crate) fn proxies() -> Proxies {
     let either = |name: &str| variable(name).or_else(|| variable(&name.to_ascii_uppercase()));
     let all = either("all_proxy");
@@ -220,7 +222,7 @@ pub(crate) fn proxies() -> Proxies {
     }
 }
 
-/// The login to the APIs of AWS, and their place, in the spelling of its SDKs.
+/// The login to the APIs of AWS and their endpoint, from the variables of the AWS SDKs.
 pub(crate) struct AwsVariables {
     pub(crate) access_key_id: Option<String>,
     pub(crate) secret_access_key: Option<String>,
@@ -240,8 +242,8 @@ pub(crate) fn aws() -> AwsVariables {
     }
 }
 
-/// The socket of the container engine: the one that is named, else the first that is there, of Docker, of this user's
-/// podman, of root's podman. `None` if one is named that is no socket of this machine.
+/// Returns the socket of the container engine: the named one, else the first that exists of Docker, of this user's
+/// podman and of root's podman. `None` if the named one is not a local socket.
 pub(crate) fn engine() -> Option<PathBuf> {
     if let Some(named) = variable("DOCKER_HOST").or_else(|| variable("CONTAINER_HOST")) {
         return named.strip_prefix("unix://").map(PathBuf::from);
@@ -255,13 +257,13 @@ pub(crate) fn engine() -> Option<PathBuf> {
     candidates.find(|path| path.exists()).or(Some(docker))
 }
 
-/// Who runs the program, and where: `user@host`.
+/// Returns the person who runs the program, as `user@host`.
 pub(crate) fn person() -> String {
     format!("{}@{}", user(), holder::host())
 }
 
-/// Who writes to a cluster: the user as the cluster calls him, or as this machine does where that is not known; host and
-/// process, so that another writer can find out.
+/// Returns the identity of a writer: the user as the cluster knows them, else as this machine does, with host and
+/// process, so that another writer can identify it.
 pub(crate) fn writer(known_as: Option<&str>) -> Holder {
     Holder::own(&known_as.map_or_else(user, str::to_owned), clock())
 }
@@ -269,4 +271,74 @@ pub(crate) fn writer(known_as: Option<&str>) -> Holder {
 fn user() -> String {
     let name = variable("USER").or_else(|| variable("LOGNAME"));
     name.unwrap_or_else(|| "unknown".to_owned())
+}
+
+const USER_DATABASE: &str = "/etc/passwd";
+/// The size limit of the user database. A hundred thousand users have about seven million bytes.
+const USER_DATABASE_SIZE: u64 = 16 * 1024 * 1024;
+
+/// Returns the home directory of a user from the database.
+fn user_home(user: u32) -> Option<PathBuf> {
+    read_user_database(Path::new(USER_DATABASE))
+        .ok()
+        .and_then(|text| find_home(&text, user))
+}
+
+fn read_user_database(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let read = File::open(path)?
+        .take(USER_DATABASE_SIZE + 1)
+        .read_to_end(&mut text)?;
+    if read as u64 > USER_DATABASE_SIZE {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
+}
+
+/// The first line of a user counts, as in the C library.
+fn find_home(text: &[u8], user: u32) -> Option<PathBuf> {
+    let mut lines = text.split(|byte| *byte == b'\n').filter_map(user_fields);
+    let [_, _, _, _, _, home, _] = lines.find(|fields| is_user(fields, user))?;
+    let home = Path::new(OsStr::from_bytes(home));
+    home.is_absolute().then(|| home.to_owned())
+}
+
+fn user_fields(line: &[u8]) -> Option<[&[u8]; 7]> {
+    let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
+    fields.try_into().ok()
+}
+
+fn is_user(fields: &[&[u8]; 7], user: u32) -> bool {
+    let number = std::str::from_utf8(fields[2]).ok();
+    number.and_then(|number| number.parse().ok()) == Some(user)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_user_names_his_home() {
+        let text = b"root:x:0:0:root:/root:/bin/bash
+broken:x:7
++::::::
+svc:x:998:998:S\xe9rvice:/srv/h\xf4me:/usr/sbin/nologin
+other:x:998:998::/elsewhere:
+relative:x:5:5::home:/bin/sh
+none:x:6:6:::/bin/sh
+last:x:1000:1000::/home/last:/bin/sh";
+        let home = |user| find_home(text, user);
+        assert_eq!(home(0), Some(PathBuf::from("/root")));
+        let bytes = OsStr::from_bytes(b"/srv/h\xf4me");
+        assert_eq!(home(998), Some(PathBuf::from(bytes)));
+        assert_eq!(home(1000), Some(PathBuf::from("/home/last")));
+        for user in [5, 6, 7, 1, 1001] {
+            assert_eq!(home(user), None, "{user}");
+        }
+    }
+
+    #[test]
+    fn a_database_without_end_names_nobody() {
+        assert!(read_user_database(Path::new("/dev/zero")).is_err());
+    }
 }

@@ -1,36 +1,38 @@
-//! What happens while a program runs, told to other programs: one JSON object a line, to a file, a pipe or standard error
-//! (schemas/results/event.schema.json).
+//! Progress events for other programs: one JSON object a line, to a file, a pipe or standard error
+//! (schemas/results/event.schema.json). Pushes report their steps, progress and speed
+//! (schemas/results/push-event.schema.json).
 //!
-//! A reader never holds the work up: lines wait for it in a queue with an end, and what finds no room there is lost.
+//! A slow reader never delays the work: lines wait in a bounded queue, and the program drops lines that do not fit.
 
-pub(crate) mod push;
-
+use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use progress::Progress;
+use registry::Event;
 use schemars::JsonSchema;
 use schemas::ClusterName;
 use serde::Serialize;
 
 use crate::args::{ProgressArguments, choose};
 use crate::failure::{Failure, cannot};
-use crate::{interrupt, render, verbose};
+use crate::{interrupt, render};
 
-/// Lines that wait for a reader: those of a push of some hundred images, and some minutes of the rest.
+/// The capacity of the queue, in lines. A push of some hundred images fits, and some minutes of other events.
 const WAITING: usize = 4096;
-/// How long the end of the program waits for a reader to have taken the last line.
+/// The time that the end of the program waits for a reader to take the last line.
 const PARTING: Duration = Duration::from_secs(2);
-/// The same where a signal ends the program, which has a second for all that is left to do.
+/// The same time if a signal ends the program, which then has one second in total.
 const SOON: Duration = Duration::from_millis(200);
-/// Standard error, as a file's name.
+/// The file name for standard error.
 const STANDARD_ERROR: &str = "-";
 
-/// Where it is told, if anybody wants to know.
+/// The stream of events, if the user requested one.
 static STREAM: OnceLock<Stream> = OnceLock::new();
 
 struct Stream {
@@ -40,7 +42,7 @@ struct Stream {
 
 enum Item {
     Line(String),
-    /// Answered once everything before is written.
+    /// A request for an answer once all earlier lines are written.
     Flush(SyncSender<()>),
 }
 
@@ -60,12 +62,12 @@ impl<'a, T> Line<'a, T> {
     }
 }
 
-/// Tells what happens from now on, if somebody wants to know.
+/// Begins to report events, if the user requests them.
 pub(crate) fn begin(arguments: &ProgressArguments) -> Result<(), Failure> {
     arguments.progress.as_deref().map_or(Ok(()), open)
 }
 
-/// Opens what it is told to. A file that holds something is not written to: it may be named by mistake.
+/// Opens the stream. A file that is not empty is refused, because the user may have named it by mistake.
 fn open(path: &Path) -> Result<(), Failure> {
     let (lines, waiting) = sync_channel(WAITING);
     let is_standard_error = path == Path::new(STANDARD_ERROR);
@@ -91,29 +93,29 @@ fn open(path: &Path) -> Result<(), Failure> {
         lines,
         is_standard_error,
     };
-    // There is one command line, and so one stream.
+    // This is set once, because there is one command line.
     let _ = STREAM.set(stream);
     Ok(())
 }
 
-/// Whether standard error is taken, so that no bar can be drawn there.
+/// Returns true if events are written to standard error, so that no bar can be drawn there.
 pub(crate) fn on_standard_error() -> bool {
     STREAM.get().is_some_and(|stream| stream.is_standard_error)
 }
 
-/// Whether anybody wants to know.
-pub(crate) fn are_wanted() -> bool {
+/// Returns true if the user requested events.
+fn are_wanted() -> bool {
     STREAM.get().is_some()
 }
 
-/// Tells something, perhaps of a cluster of a fleet. A reader that does not keep up loses it.
+/// Reports an event, optionally of a cluster of a fleet. It is dropped if the reader is too slow.
 pub(crate) fn tell(cluster: Option<&ClusterName>, said: &impl Serialize) {
     if let Some(stream) = STREAM.get() {
         stream.tell(render::json_line(&Line::new(cluster, said)));
     }
 }
 
-/// Sees that everything is read, unless the reader does not keep up.
+/// Waits until the reader has received all lines, unless it is too slow.
 pub(crate) fn flush() {
     if let Some(stream) = STREAM.get() {
         stream.flush(choose(interrupt::cancel().is_asked(), SOON, PARTING));
@@ -122,11 +124,11 @@ pub(crate) fn flush() {
 
 impl Stream {
     fn tell(&self, line: String) {
-        // Nobody waits for a reader that does not keep up.
+        // A slow reader must not delay the work, so the line is dropped.
         let _ = self.lines.try_send(Item::Line(line));
     }
 
-    /// Waits until everything is written, for no longer than this.
+    /// Waits until all lines are written, for a limited time.
     fn flush(&self, longest: Duration) {
         let (done, written) = sync_channel(1);
         if self.lines.try_send(Item::Flush(done)).is_ok() {
@@ -135,17 +137,183 @@ impl Stream {
     }
 }
 
-/// Writes what comes, until the reader is gone.
+/// Writes lines, until the reader closes the stream.
 fn write(waiting: &Receiver<Item>, mut out: impl FnMut(&str) -> std::io::Result<()>) {
     for item in waiting {
         match item {
             Item::Line(line) => {
                 if let Err(error) = out(&line) {
-                    return verbose::note(&format!("cannot write further events: {error}"));
+                    return render::note_if_verbose(&format!(
+                        "cannot write further events: {error}"
+                    ));
                 }
             }
             Item::Flush(done) => drop(done.send(())),
         }
+    }
+}
+
+/// The minimum interval between two lines that only report a number of bytes.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// The period over which the speed is measured. It is long enough to level out bursts, and short enough to show when a
+/// connection becomes slow.
+const WINDOW: Duration = Duration::from_secs(10);
+/// The minimum period for a speed, because the first bytes only fill buffers.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Events in addition to those of the push itself.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", tag = "event")]
+pub(crate) enum PushMessage<'a> {
+    /// The push begins.
+    Planned {
+        /// The id of the Solution, `<name>-<version>`.
+        solution: &'a str,
+        /// The registry that is pushed to.
+        registry: &'a str,
+    },
+    /// The push is over.
+    Done {
+        /// Whether everything is in place.
+        complete: bool,
+    },
+}
+
+/// One step of a push, and how far the push has come.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PushStep<'a, T> {
+    #[serde(flatten)]
+    said: &'a T,
+    /// Bytes sent so far. The number never decreases within a push.
+    bytes_done: u64,
+    /// Bytes that this push has to send.
+    bytes_total: u64,
+    /// Bytes that were sent in a second, over the last ten of them. It is missing until it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_second: Option<u64>,
+    /// How long the rest takes at that speed. It is missing until that is known, and while nothing moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds_left: Option<u64>,
+}
+
+/// The content and the registry of a push.
+#[derive(Debug)]
+pub(crate) struct Push<'a> {
+    /// The id of the Solution.
+    pub(crate) solution: &'a str,
+    pub(crate) registry: &'a str,
+    /// The number of bytes that the registry lacks.
+    pub(crate) bytes: u64,
+}
+
+/// The reporter of one push.
+pub(crate) struct PushReporter {
+    cluster: Option<ClusterName>,
+    done: u64,
+    speed: Speed,
+    sent: Option<Instant>,
+}
+
+impl PushReporter {
+    /// Begins to report a push, optionally for a cluster of a fleet, if the user requested events.
+    pub(crate) fn begin(push: &Push<'_>, cluster: Option<&ClusterName>) -> Option<Self> {
+        if !are_wanted() {
+            return None;
+        }
+        let &Push {
+            solution,
+            registry,
+            bytes,
+        } = push;
+        let mut telling = Self {
+            cluster: cluster.cloned(),
+            done: 0,
+            speed: Speed::default(),
+            sent: None,
+        };
+        let now = Instant::now();
+        telling.speed.add(now, 0);
+        let (done, total) = (0, bytes);
+        telling.say(
+            &PushMessage::Planned { solution, registry },
+            Progress { done, total },
+            now,
+        );
+        Some(telling)
+    }
+
+    /// Reports an event, with the progress after it.
+    pub(crate) fn take(&mut self, event: &Event, progress: Progress) {
+        let now = Instant::now();
+        match event {
+            Event::BlobSent { .. } => {
+                let early = |sent: Instant| now.duration_since(sent) < INTERVAL;
+                if self.sent.is_some_and(early) {
+                    return;
+                }
+                self.sent = Some(now);
+                self.speed.add(now, progress.done.max(self.done));
+            }
+            Event::BlobResumed { .. }
+            | Event::BlobInPlace { .. }
+            | Event::BlobFailed { .. }
+            | Event::ManifestInPlace { .. }
+            | Event::ManifestFailed { .. }
+            | Event::Retrying { .. } => {}
+            // These events are for people, or belong to a pull.
+            Event::JournalIgnored { .. }
+            | Event::BlobReceived { .. }
+            | Event::BlobComplete { .. } => return,
+        }
+        self.say(event, progress, now);
+    }
+
+    /// Reports the end of the push.
+    pub(crate) fn end(mut self, complete: bool, progress: Progress) {
+        self.say(&PushMessage::Done { complete }, progress, Instant::now());
+    }
+
+    fn say(&mut self, said: &impl Serialize, progress: Progress, now: Instant) {
+        self.done = self.done.max(progress.done);
+        let total = progress.total.max(self.done);
+        let rate = self.speed.at(now, self.done);
+        let left = total - self.done;
+        let step = PushStep {
+            said,
+            bytes_done: self.done,
+            bytes_total: total,
+            bytes_per_second: rate,
+            seconds_left: rate
+                .filter(|rate| *rate > 0)
+                .map(|rate| left.div_ceil(rate)),
+        };
+        tell(self.cluster.as_ref(), &step);
+    }
+}
+
+/// The number of bytes at points in time within the last [`WINDOW`].
+#[derive(Default)]
+struct Speed(VecDeque<(Instant, u64)>);
+
+impl Speed {
+    fn add(&mut self, now: Instant, done: u64) {
+        self.0.push_back((now, done));
+        // Keep one older entry, so that the entries cover the whole window.
+        while self.0.get(1).is_some_and(|(at, _)| now - *at >= WINDOW) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Returns the bytes per second, once the measured period is long enough.
+    fn at(&self, now: Instant, done: u64) -> Option<u64> {
+        let (since, before) = *self.0.front()?;
+        let took = now.duration_since(since);
+        if took < SHORTEST {
+            return None;
+        }
+        let bytes = u128::from(done.saturating_sub(before));
+        u64::try_from(bytes * 1000 / took.as_millis()).ok()
     }
 }
 
@@ -163,7 +331,7 @@ mod tests {
         for line in ["a", "b", "c"] {
             stream.tell(line.to_owned());
         }
-        // There is no room for a question either, and so nobody waits for its answer.
+        // The queue has no place for the flush request either, so this does not wait.
         stream.flush(Duration::MAX);
         let reader = std::thread::spawn(move || {
             let mut read = Vec::new();
@@ -202,5 +370,22 @@ mod tests {
         stream.tell("b".to_owned());
         stream.flush(Duration::MAX);
         reader.join().unwrap();
+    }
+
+    #[test]
+    fn the_speed_is_that_of_the_window_and_not_known_before_it_can_be() {
+        let (begin, mut speed) = (Instant::now(), Speed::default());
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        assert_eq!(speed.at(begin, 0), None);
+        speed.add(begin, 0);
+        assert_eq!(speed.at(begin + SHORTEST / 2, 500), None);
+        assert_eq!(speed.at(after(2), 500), Some(250));
+        for second in 1..=60 {
+            speed.add(after(second), second * 100);
+        }
+        assert!(speed.0.len() <= 12, "{}", speed.0.len());
+        assert_eq!(speed.at(after(60), 6000), Some(100));
+        // The push has stopped.
+        assert_eq!(speed.at(after(70), 6000), Some(50));
     }
 }

@@ -1,4 +1,5 @@
-//! Where the `helm` program is, and what it is given.
+//! The `helm` program: which one runs, and with which variables. The number of concurrent runs is limited for the whole
+//! process.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -43,13 +44,14 @@ fn packaged(solution: &Path) -> Option<PathBuf> {
 /// The verb by which Helm calls this program back.
 pub(crate) const POSTRENDER: &str = "postrender";
 
-/// One for each processor: sixteen clusters of a fleet may be planned at a time, and each run fills one.
+/// The limit of concurrent Helm runs, one for each processor. Up to sixteen clusters of a fleet are planned at a time,
+/// and each run can use a whole processor.
 static TURNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(1, usize::from);
     Arc::new(Semaphore::new(processors))
 });
 
-/// What charts are installed by.
+/// Returns the program that installs charts.
 pub(crate) fn installer(flag: Option<&Path>) -> HelmProgram {
     HelmProgram {
         program: program(flag),

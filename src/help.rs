@@ -1,4 +1,5 @@
-//! The layout of help: groups of commands, sections of flags, and the flags that `-h` leaves out.
+//! The layout of help: groups of commands, sections of flags, and the flags that `-h` leaves out. A test checks that
+//! the short help of each command fits one screen.
 
 use std::fmt::Write as _;
 
@@ -6,7 +7,7 @@ use clap::{Arg, Command};
 
 use crate::settings::SETTINGS;
 
-/// The commands that `solution --help` describes, by what people do with them.
+/// The commands in `solution --help`, grouped by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Publish", &["init", "pack", "sign", "keygen"]),
     ("Verify", &["validate", "inspect", "compare", "archive"]),
@@ -150,7 +151,7 @@ const SECTIONS: &[Section] = &[
     },
 ];
 
-/// The command line with its help laid out.
+/// Returns the command line with formatted help.
 pub(crate) fn lay_out(program: Command) -> Command {
     let command = program.mut_subcommands(|command| {
         let path = command.get_name().to_owned();
@@ -162,7 +163,7 @@ pub(crate) fn lay_out(program: Command) -> Command {
     ))
 }
 
-/// The groups of commands with a line for each, and the names of the other commands.
+/// Returns the groups of commands with a line for each, and the names of all further commands.
 fn commands(command: &Command) -> String {
     let mut text = String::new();
     let mut others: Vec<&str> = command
@@ -185,7 +186,7 @@ fn commands(command: &Command) -> String {
     text + &format!("Other:\n  {}\n", others.join(", "))
 }
 
-/// The command and those below it, with each flag in its section and a short form of the help.
+/// Returns a command and its subcommands, with each flag in its section and a short form of the help.
 fn laid_out(command: Command, path: &str) -> Command {
     let examples = command.get_after_help().and_then(|help| {
         let help = help.to_string();
@@ -203,7 +204,7 @@ fn laid_out(command: Command, path: &str) -> Command {
     })
 }
 
-/// The argument with the variable that sets it in its help.
+/// Returns the argument with its variable in the help text.
 fn with_variable(argument: Arg, path: &str) -> Arg {
     let id = argument.get_id().as_str();
     let setting = SETTINGS.iter().find(|setting| setting.is_for(path, id));
@@ -217,7 +218,7 @@ fn with_variable(argument: Arg, path: &str) -> Arg {
 
 fn in_section(argument: Arg) -> Arg {
     let flag = match argument.get_id().as_str() {
-        // `--key` is a public key where signatures are verified, else a secret key.
+        // `--key` is a public key for verification and a secret key for signing.
         "keys" => "keys",
         _ => argument.get_long().unwrap_or_default(),
     }
@@ -244,10 +245,10 @@ mod tests {
     use super::*;
     use crate::commands::command;
 
-    /// The lines and columns of a terminal that one screen of help has.
+    /// The number of terminal lines that the short help of a command may have.
     const LINES: usize = 50;
 
-    /// Every command that does something itself, with its path.
+    /// Adds every command without subcommands, with its path.
     fn verbs(command: &Command, above: &str, found: &mut Vec<(String, Command)>) {
         for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
             let path = format!("{above} {}", verb.get_name());
@@ -273,10 +274,10 @@ mod tests {
         }
     }
 
-    /// The columns that the first line of a command's help has in the overview.
+    /// The width of the column for a command's summary in the overview.
     const ABOUT: usize = 72;
 
-    /// Adds the first lines of the help of a command and of the commands below it that break a rule.
+    /// Adds the summaries of a command and its subcommands that break a rule.
     fn add_wrong_abouts(command: &Command, path: &str, wrong: &mut Vec<String>) {
         let about = command.get_about().map(ToString::to_string);
         let about = about.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! A hint names flags, and serves several verbs. Where the verb in use does not take a flag, the hint says which one does.
+//! Hints for the verb in use. A hint names flags and is shared by multiple verbs. If the verb in use does not have such
+//! a flag, the hint names another verb that has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -8,22 +9,22 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::render;
 
-/// The verbs that are named first for a flag that several take: those that need the least.
+/// The verbs that hints name first if multiple verbs have a flag. They have the fewest requirements.
 const FIRST: [&str; 2] = ["deploy", "import"];
 
 static IN_USE: OnceLock<Verb> = OnceLock::new();
 
-/// A verb as it was typed.
+/// The verb of the command line.
 #[derive(Debug)]
 pub(crate) struct Verb {
-    /// The flags that can be given as well, without their dashes.
+    /// The flags that can be added to the command line, without dashes.
     takes: BTreeSet<String>,
     /// The verb to name for each flag.
     takers: BTreeMap<String, String>,
 }
 
 impl Verb {
-    /// The verb of a command line that was read.
+    /// Returns the verb of a parsed command line.
     pub(crate) fn of(mut command: &Command, mut matches: &ArgMatches) -> Self {
         let takers = takers(command);
         let mut all: Vec<&Arg> = command.get_arguments().collect();
@@ -44,7 +45,7 @@ impl Verb {
                 && command
                     .get_arg_conflicts_with(one)
                     .iter()
-                    .any(|it| it.get_id() == other.get_id())
+                    .any(|argument| argument.get_id() == other.get_id())
         };
         let fits = |flag: &&&Arg| {
             let mut given = given.iter();
@@ -57,13 +58,13 @@ impl Verb {
         }
     }
 
-    /// From now on, hints are for this one.
+    /// Makes all further hints refer to this verb.
     pub(crate) fn put_in_use(self) {
-        // Only the first one counts, and a process has one.
+        // A process has one command line, so only the first call counts.
         drop(IN_USE.set(self));
     }
 
-    /// The hint, with what takes the flags that this verb does not.
+    /// Returns the hint, with the verbs that have the flags which this verb lacks.
     fn fit(&self, hint: String) -> String {
         let lacking = bare_flags(&hint).filter(|flag| !self.takes.contains(*flag));
         let mut elsewhere = BTreeMap::<String, BTreeSet<String>>::new();
@@ -89,7 +90,7 @@ impl Verb {
     }
 }
 
-/// The hint as it is true for the verb in use.
+/// Returns the hint, adapted to the verb in use.
 pub(crate) fn fit(hint: impl Into<String>) -> String {
     match IN_USE.get() {
         Some(verb) => verb.fit(hint.into()),
@@ -97,12 +98,12 @@ pub(crate) fn fit(hint: impl Into<String>) -> String {
     }
 }
 
-/// What stands in quotes.
+/// Returns the quoted parts of a hint.
 fn quoted(hint: &str) -> impl Iterator<Item = &str> {
     hint.split('`').skip(1).step_by(2)
 }
 
-/// The flags that a hint names without a verb.
+/// Returns the flags that a hint names without a verb.
 fn bare_flags(hint: &str) -> impl Iterator<Item = &str> {
     quoted(hint)
         .filter(|words| words.starts_with("--"))
@@ -115,7 +116,7 @@ fn flags(words: &str) -> impl Iterator<Item = &str> {
     flags.map(|flag| flag.split('=').next().unwrap_or(flag))
 }
 
-/// For each flag a command that takes it.
+/// Returns a command for each flag that has it.
 fn takers(cli: &Command) -> BTreeMap<String, String> {
     let mut takers = BTreeMap::new();
     for verb in FIRST {
@@ -129,7 +130,7 @@ fn takers(cli: &Command) -> BTreeMap<String, String> {
     takers
 }
 
-/// Adds the flags of a command and of those below it that no other command was found for.
+/// Adds the flags of a command and its subcommands, unless another command was found for them.
 fn add_takers(command: &Command, path: &str, takers: &mut BTreeMap<String, String>) {
     for flag in command.get_arguments().filter_map(Arg::get_long) {
         let taker = takers.entry(flag.to_owned());
@@ -172,10 +173,10 @@ mod tests {
         let replace = "`--replace` moves the tag";
         let elsewhere = format!("{replace} (`solution import` takes --replace)");
         assert_eq!(fit(deploy, replace), elsewhere);
-        // What other flags leave no room for.
+        // Flags that conflict with those on the command line are not suggested without a note.
         assert_eq!(fit("apply -f a.yaml", replace), replace);
         assert_eq!(fit("apply --plan plan.json", replace), elsewhere);
-        // For every verb, and with its verb.
+        // The hints name every flag with its verb.
         for hint in [
             "`--output json` shows all",
             "`solution crds activate NAME VERSION --migrate` first",
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The texts of this program, without its tests and comments.
+    /// Collects the lines of code of this program, without tests and comments.
     fn texts(folder: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -213,8 +214,10 @@ mod tests {
         );
         let (mut bare, mut with_verb) = (0, 0);
         for line in &lines {
-            for flag in bare_flags(line).filter(|it| !it.is_empty()) {
-                let global = cli.get_arguments().any(|it| it.get_long() == Some(flag));
+            for flag in bare_flags(line).filter(|flag| !flag.is_empty()) {
+                let global = cli
+                    .get_arguments()
+                    .any(|argument| argument.get_long() == Some(flag));
                 let known = global || takers.contains_key(flag);
                 assert!(known, "no verb takes --{flag}: {line}");
                 bare += 1;
@@ -228,9 +231,9 @@ mod tests {
                 if let Some(deeper) = typed.next().and_then(|name| command.find_subcommand(name)) {
                     command = deeper;
                 }
-                for flag in flags(words).filter(|it| !it.is_empty()) {
+                for flag in flags(words).filter(|flag| !flag.is_empty()) {
                     let mut taken = command.get_arguments().chain(cli.get_arguments());
-                    let taken = taken.any(|it| it.get_long() == Some(flag));
+                    let taken = taken.any(|argument| argument.get_long() == Some(flag));
                     assert!(
                         taken,
                         "`{}` does not take --{flag}: {line}",

@@ -1,8 +1,7 @@
-//! Who changes a cluster: the name in which its Lease is held, what that name says to people, and whether the process
-//! behind it still runs.
+//! The holder of a cluster's Lease: its name, a description for people, and a check whether its process still runs.
 //!
-//! The name is `USER@HOST/PROCESS-NONCE`, and after it `;boot=…;pidns=…;start=…`: what tells one process of a machine
-//! from all that were and will be. Host names and process numbers alone do not, since containers share them.
+//! The name is `USER@HOST/PROCESS-NONCE`, followed by `;boot=…;pidns=…;start=…`, which identifies a process among all
+//! past and future processes of a machine. Host names and process numbers alone do not, because containers share them.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,36 +10,36 @@ use std::time::{Duration, SystemTime};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// A process that changes a cluster, on whose behalf, and where.
+/// A process that changes a cluster, with its user and host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     user: String,
     host: String,
     process: i32,
-    /// Differs between containers that start the same process at the same place.
+    /// A random number that distinguishes containers that start the same process at the same place.
     nonce: u32,
-    /// Where the machine tells it.
+    /// The process identity, if the machine reports it.
     life: Option<Life>,
 }
 
-/// What tells a process from all others of its machine, and the machine from others.
+/// The identity of a process on its machine, and of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Life {
     /// The kernel's name for its own run.
     boot: String,
     /// The process namespace, by its inode.
     namespace: u64,
-    /// When the process started, in the kernel's ticks since it booted.
+    /// The start time of the process, in kernel ticks since boot.
     start: u64,
 }
 
 impl Holder {
-    /// This process.
+    /// Returns the identity of this process.
     pub(crate) fn own(user: &str, now: SystemTime) -> Self {
         let since = now
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
-        // What separates the parts of a name can be in none.
+        // The separator of parts must not occur in a part.
         let user = user.chars().map(|c| if c == ';' { '_' } else { c });
         Self {
             user: user.collect(),
@@ -51,7 +50,7 @@ impl Holder {
         }
     }
 
-    /// Reads a name; `None` if it is not of this form.
+    /// Parses a name. `None` if it has another form.
     fn parse(name: &str) -> Option<Self> {
         let mut parts = name.split(';');
         let (who, process) = parts.next()?.rsplit_once('/')?;
@@ -66,12 +65,13 @@ impl Holder {
         })
     }
 
-    /// Whether it is a process of this machine that runs no more. In doubt it is not.
+    /// Returns true if this is a process of this machine that has ended. In doubt, it returns false, because the Lease
+    /// then expires anyway.
     fn is_gone(&self) -> bool {
         let (Some(life), Some(own)) = (&self.life, Life::own()) else {
             return false;
         };
-        // Two machines that were copied while running have the same boot and namespace, and still two names.
+        // Machines that were cloned while running have the same boot id and namespace, but different names.
         let here = self.host == host() && life.boot == own.boot && life.namespace == own.namespace;
         here && !runs(self.process, life.start)
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Holder {
 impl Life {
     fn own() -> Option<Self> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        // In a container /proc may be another's.
+        // A container may have mounted the /proc of another process namespace.
         let shown = std::fs::read_link("/proc/self").ok()?;
         if shown.to_str()? != own.to_string() {
             return None;
@@ -122,13 +122,13 @@ impl Life {
     }
 }
 
-/// Whether the holder of this name is a process of this machine that runs no more.
+/// Returns true if the holder with this name is a process of this machine that has ended.
 pub(crate) fn is_gone(name: &str) -> bool {
     Holder::parse(name).is_some_and(|holder| holder.is_gone())
 }
 
-/// Who is at work, and on what, in words: `alice on host bastion (process 1234) has been changing this cluster since
-/// 12:03:04 UTC (41 s ago)`.
+/// Describes the holder of a Lease: `alice on host bastion (process 1234) has been changing this cluster since 12:03:04
+/// UTC (41 s ago)`.
 pub(crate) fn at_work(
     name: &str,
     what: &str,
@@ -136,7 +136,12 @@ pub(crate) fn at_work(
     now: SystemTime,
 ) -> String {
     let holder = Holder::parse(name);
-    let known = |it: Holder| format!("{} on host {} (process {})", it.user, it.host, it.process);
+    let known = |process: Holder| {
+        format!(
+            "{} on host {} (process {})",
+            process.user, process.host, process.process
+        )
+    };
     let who = holder.map_or_else(|| format!("`{name}`"), known);
     let Some(since) = since else {
         return format!("{who} is changing {what}");
@@ -146,7 +151,7 @@ pub(crate) fn at_work(
         .unwrap_or_default()
         .as_secs();
     let (hour, minute, second) = (unix / 3600 % 24, unix / 60 % 60, unix % 60);
-    // Another machine's clock may be ahead.
+    // The clock of another machine may be ahead.
     let ago = now.duration_since(since).map(ago).unwrap_or_default();
     format!("{who} has been changing {what} since {hour:02}:{minute:02}:{second:02} UTC{ago}")
 }
@@ -159,18 +164,18 @@ fn ago(time: Duration) -> String {
     }
 }
 
-/// The name of this machine.
+/// Returns the name of this machine.
 pub(crate) fn host() -> String {
     let machine = rustix::system::uname();
     machine.nodename().to_string_lossy().into_owned()
 }
 
-/// Whether the process that began then runs.
+/// Returns true if the process with this start time is still running.
 fn runs(process: i32, start: u64) -> bool {
     let Some(pid) = Pid::from_raw(process) else {
         return false;
     };
-    // Asked without /proc, which may hide the processes of others.
+    // This check does not use /proc, which may hide the processes of other users.
     if test_kill_process(pid) == Err(Errno::SRCH) {
         return false;
     }
@@ -179,15 +184,15 @@ fn runs(process: i32, start: u64) -> bool {
 
 struct Stat {
     start: u64,
-    /// It waits for its parent to take note of its end.
+    /// True if the process has ended, and its parent has not yet noticed it.
     ended: bool,
 }
 
-/// What `/proc/PID/stat` says; see proc(5).
+/// Reads `/proc/PID/stat`; see proc(5).
 fn started(process: i32) -> Option<Stat> {
     let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
-    // The second field, the program's name in brackets, may hold anything.
+    // The second field is the program's name in parentheses, and may contain any characters.
     let (_, rest) = text.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
     let state = fields.next()?;
@@ -237,7 +242,7 @@ mod tests {
             "another process has its number"
         );
         child.kill().unwrap();
-        // A zombie first, then nothing.
+        // The process is a zombie first, and then disappears.
         while !started(process).unwrap().ended {
             std::thread::yield_now();
         }

@@ -1,9 +1,10 @@
-//! How a signal ends the program, the same way for every verb: within a second, with the code that shells give to a
-//! process that the signal killed, and with a sentence on what is done and what is not.
+//! The end of the program by a signal, the same for every verb: within a second, with the exit code that shells give to
+//! a killed process, and with a sentence about the completed and the missing changes.
 //!
-//! A command that notices the signal stops by itself: it asks [`cancel`] between two steps, or awaits [`asked`]. One that
-//! does not notice, since it waits for a disc or a terminal, is ended. What is worth [finishing](Work) has some time for
-//! that. A second signal ends the program at once, and a run of Helm before it.
+//! A command that notices the signal stops by itself: it checks [`cancel`] between two steps, or awaits
+//! [`is_cancelled`]. A command that waits for a disk or a terminal is ended. [Work worth
+//! finishing](UninterruptibleWork) has some time for that. A second signal ends the program at once, and a Helm run
+//! before it.
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
@@ -12,54 +13,54 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use progress::Cancel;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::Notify;
-use watch::Cancel;
 
 use crate::args::Output;
 use crate::failure::{Failure, Outcome, signal_code};
 use crate::render;
 
-/// How long a command has to notice a signal and to end: less than the second in which people expect it.
+/// The time for a command to notice a signal and to end: less than the second that people expect.
 const SOON: Duration = Duration::from_millis(750);
-/// How long what is under way of a push may take to finish: one part of a blob over a line of 100 Mbit/s, and no longer than
-/// somebody waits who has asked for an end.
+/// The time for a running part of a push to finish: one part of a blob over a line of 100 Mbit/s, and no longer than a
+/// person waits after a signal.
 const FINISHING: Duration = Duration::from_secs(5);
-/// How long it takes to note how Helm has ended, once it has or was killed.
+/// The time to record the end of a Helm run after it ended or was killed.
 const NOTING: Duration = Duration::from_secs(2);
-/// How often it is looked whether something is done.
+/// The interval between checks for the end of running work.
 const LOOK: Duration = Duration::from_millis(20);
-/// The same as [`SOON`], unless a verb takes more.
+/// The time limit: [`SOON`], unless a verb needs more.
 static LONGEST: Mutex<Duration> = Mutex::new(SOON);
-/// What is under way that is worth finishing, in no order.
-static UNDER_WAY: Mutex<Vec<Work>> = Mutex::new(Vec::new());
-/// Set once the next signal ends the program without a word.
+/// Running work that is worth finishing, in no order.
+static UNDER_WAY: Mutex<Vec<UninterruptibleWork>> = Mutex::new(Vec::new());
+/// Set if the next signal ends the program without a message.
 static LAST: AtomicBool = AtomicBool::new(false);
-/// Set once what ends has no time for that any more.
+/// Set if running work must end immediately.
 static AT_ONCE: AtomicBool = AtomicBool::new(false);
 /// Set once the program was asked to end.
 static FLAG: AtomicBool = AtomicBool::new(false);
 /// The first signal.
 static SIGNAL: AtomicUsize = AtomicUsize::new(0);
-/// Wakes up what is awaited.
+/// Wakes the task that waits for a signal.
 static NOTICE: Notify = Notify::const_new();
-/// What to say of what is done and what is not.
+/// The sentence about the completed and the missing changes.
 static DONE: Mutex<Option<String>> = Mutex::new(None);
-/// A temporary directory that a command which does not notice the signal would leave.
+/// The temporary directory of a command that may be ended before it removes the directory.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
-/// Taken by whoever says how the program ends.
+/// The lock of the final message, so that only one thread prints it.
 static LAST_WORD: Mutex<()> = Mutex::new(());
 
-/// What becomes of the command when its terminal is closed.
+/// The reaction of a command to the end of its terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
-    /// It ends, unless whoever started it had such signals ignored (`nohup`).
+    /// The command ends, unless its parent process had such signals ignored (`nohup`).
     Ends,
-    /// It takes the signal itself, for something else.
+    /// The command handles the signal itself, to reload its files.
     Reloads,
 }
 
-/// Takes signals from now on.
+/// Installs the signal handlers.
 pub(crate) fn install(output: Output, hangup: Hangup) -> Result<(), Failure> {
     let ending = hangup == Hangup::Ends && !is_ignored(SIGHUP);
     let signals = [SIGINT, SIGTERM]
@@ -68,7 +69,7 @@ pub(crate) fn install(output: Output, hangup: Hangup) -> Result<(), Failure> {
     let register = || -> std::io::Result<UnixStream> {
         let (woken, wake) = UnixStream::pair()?;
         for signal in signals {
-            // The order counts: a signal sees what the one before has set.
+            // Handlers run in the order of registration, and later ones rely on the values that earlier ones set.
             signal_hook::flag::register_conditional_shutdown(signal, signal_code(signal), &LAST)?;
             let number = usize::try_from(signal).unwrap_or_default();
             signal_hook::flag::register_usize(signal, &SIGNAL, number)?;
@@ -82,49 +83,55 @@ pub(crate) fn install(output: Output, hangup: Hangup) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether this process was started with a signal ignored.
+/// Returns true if this process was started with a signal ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     (ignored(&status) >> (signal - 1)) & 1 == 1
 }
 
-/// The signals that a process ignores, as its `status` has them: the first one is the lowest bit.
+/// Returns the bit mask of the signals that a process ignores, from its `status`. Signal 1 is the lowest bit.
 fn ignored(status: &str) -> u64 {
-    let mut lines = status.lines().filter_map(|it| it.strip_prefix("SigIgn:"));
-    let mask = lines.next().map(|it| u64::from_str_radix(it.trim(), 16));
+    let mut lines = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = lines
+        .next()
+        .map(|digits| u64::from_str_radix(digits.trim(), 16));
     mask.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Ends blocking work once the program was asked to end.
+/// Returns the cancellation for blocking work, which is set once the program was asked to end.
 pub(crate) const fn cancel() -> Cancel<'static> {
-    Cancel::when(&FLAG).at_once_when(&AT_ONCE)
+    Cancel::from_flag(&FLAG).at_once_when(&AT_ONCE)
 }
 
-/// Returns once the program was asked to end. For one waiter.
-pub(crate) async fn asked() {
+/// Returns once the program was asked to end. Only one task may wait.
+pub(crate) async fn is_cancelled() {
     NOTICE.notified().await;
 }
 
-/// Returns once the program was asked to end, and what is under way has ended or had its time. For one waiter.
-pub(crate) async fn over() {
-    asked().await;
-    let longest = under_way().map(Work::longest).unwrap_or_default();
+/// Returns once the program was asked to end, and running work has ended or exceeded its time. Only one task may wait.
+pub(crate) async fn is_over() {
+    is_cancelled().await;
+    let longest = under_way()
+        .map(UninterruptibleWork::longest)
+        .unwrap_or_default();
     let end = tokio::time::Instant::now() + longest;
     while under_way().is_some() && tokio::time::Instant::now() < end {
         tokio::time::sleep(LOOK).await;
     }
 }
 
-/// What ends by itself after a signal, and is worth finishing.
+/// Work that ends by itself after a signal, and is worth finishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum UninterruptibleWork {
     /// Requests of a push.
     Push,
-    /// A run of Helm, which has so long to end once it is asked to.
+    /// A run of Helm, with its time limit for ending after it was asked to.
     Helm(Duration),
 }
 
-impl Work {
+impl UninterruptibleWork {
     fn longest(self) -> Duration {
         match self {
             Self::Push => FINISHING,
@@ -132,7 +139,7 @@ impl Work {
         }
     }
 
-    /// What is told of it at the first signal.
+    /// Returns the message at the first signal.
     fn told(self) -> String {
         match self {
             Self::Push => format!(
@@ -147,24 +154,24 @@ impl Work {
     }
 }
 
-/// What is under way and takes longest.
-fn under_way() -> Option<Work> {
+/// Returns the running work that takes longest.
+fn under_way() -> Option<UninterruptibleWork> {
     let all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
     all.iter().copied().max_by_key(|work| work.longest())
 }
 
-/// Such work is under way as long as the value lives.
+/// A guard that marks work as running until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Finishing(Work);
+pub(crate) struct FinishingGuard(UninterruptibleWork);
 
-/// Begins such work. Several clusters may be changed at a time.
-pub(crate) fn finishing(work: Work) -> Finishing {
+/// Marks work as running. Multiple clusters may be changed at a time.
+pub(crate) fn finishing(work: UninterruptibleWork) -> FinishingGuard {
     let mut all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
     all.push(work);
-    Finishing(work)
+    FinishingGuard(work)
 }
 
-impl Drop for Finishing {
+impl Drop for FinishingGuard {
     fn drop(&mut self) {
         let mut all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = all.iter().position(|work| *work == self.0) {
@@ -173,22 +180,23 @@ impl Drop for Finishing {
     }
 }
 
-/// Gives this command more time to end: somebody else waits for what it has begun.
+/// Extends the time limit of this command, because clients wait for the end of its running work.
 pub(crate) fn take_time(longest: Duration) {
     *LONGEST.lock().unwrap_or_else(PoisonError::into_inner) = longest;
 }
 
-/// Notes what to say if a signal comes now: `interrupted` and all that follows. Without a word, nothing was changed.
+/// Stores the sentence that is printed if a signal ends the program: `interrupted` and the rest. Without a call, the
+/// sentence states that nothing was changed.
 pub(crate) fn note(sentence: String) {
     *DONE.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
 }
 
-/// Notes a temporary directory to remove if a signal ends the program before the command removes it.
+/// Stores a temporary directory, which is removed if a signal ends the program before the command removes it.
 pub(crate) fn remove_at_end(directory: PathBuf) {
     *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(directory);
 }
 
-/// How a command that did not succeed has ended: by the signal, if there was one and it found no answer.
+/// Returns the failure to report: the signal, if one was received and the command has no definite answer.
 pub(crate) fn judge(failure: Failure) -> Failure {
     match (first(), failure.outcome()) {
         (Some(signal), Outcome::Unknown) => ended(signal).with_push_of(failure),
@@ -196,26 +204,26 @@ pub(crate) fn judge(failure: Failure) -> Failure {
     }
 }
 
-/// Takes the right to say how the program ends, and keeps it until it has. Whoever comes second waits for the end.
+/// Acquires the right to print the final message, and keeps it until the program ends. A second caller blocks.
 pub(crate) fn take_last_word() {
     std::mem::forget(LAST_WORD.lock());
 }
 
-/// Ends a program that does not end by itself.
+/// Ends a program that does not end by itself after a signal.
 fn watch(mut woken: UnixStream, output: Output) {
     if woken.read_exact(&mut [0]).is_err() {
         return;
     }
     let work = under_way();
-    // Helm has to be ended before.
-    let is_last = !matches!(work, Some(Work::Helm(_)));
+    // After a second signal, a Helm run must be ended before the program.
+    let is_last = !matches!(work, Some(UninterruptibleWork::Helm(_)));
     LAST.store(is_last, Ordering::SeqCst);
     NOTICE.notify_one();
     if let Some(work) = work.filter(|_| output == Output::Human) {
         render::note(work.told());
     }
     let longest = *LONGEST.lock().unwrap_or_else(PoisonError::into_inner);
-    let longest = longest + work.map(Work::longest).unwrap_or_default();
+    let longest = longest + work.map(UninterruptibleWork::longest).unwrap_or_default();
     let second = woken.set_read_timeout(Some(longest));
     if second.and_then(|()| woken.read_exact(&mut [0])).is_ok() {
         AT_ONCE.store(true, Ordering::SeqCst);

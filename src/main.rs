@@ -1,14 +1,12 @@
-//! The one program `solution`: parse the command line, run one command, say how it ended.
+//! The program `solution`: it parses the command line, runs one command, and returns its exit code.
 //!
-//! This is the only place that knows the command line and the terminal, reads the environment and the clock, and
-//! decides exit codes. It must not hold any rule about archives, images or clusters.
+//! Only this crate uses the command line and the terminal, reads the environment and the clock, and decides exit codes.
+//! It must not contain rules about archives, images or clusters.
 //!
-//! Open `commands/mod.rs` first, which has one file or folder for each verb; `failure` says what errors mean, and `render`
-//! is the way to the terminal.
+//! Read `commands/mod.rs` first, which has one file or folder for each verb. `failure` maps errors to exit codes and
+//! hints, and `render` writes all output.
 
-mod approval;
 mod args;
-mod arrival;
 mod cluster;
 mod commands;
 mod disk;
@@ -21,12 +19,8 @@ mod hints;
 mod holder;
 mod interrupt;
 mod keys;
-mod logins;
-mod own;
-mod passphrase;
 mod plans;
-mod plugin;
-mod progress;
+mod progress_bar;
 mod registries;
 mod render;
 mod review;
@@ -35,26 +29,25 @@ mod spelling;
 mod terminal;
 mod trust;
 mod usage;
-mod verbose;
 
 use std::process::ExitCode;
 
 use crate::args::choose;
 use crate::failure::Outcome;
-use crate::usage::Typed;
+use crate::usage::ParsedCommandLine;
 
 fn main() -> ExitCode {
     let (output, ended) = match usage::read(std::env::args_os()) {
-        Typed::Command(cli, verb) => {
+        ParsedCommandLine::Command(cli, verb) => {
             verb.put_in_use();
             let output = cli.output.output();
             let installed = interrupt::install(output, cli.command.hangup());
             (output, installed.and_then(|()| commands::run(*cli)))
         }
-        Typed::Wrong(output, failure) => (output, Err(failure)),
-        Typed::Help(answer) => {
+        ParsedCommandLine::Wrong(output, failure) => (output, Err(failure)),
+        ParsedCommandLine::Help(answer) => {
             render::help(&answer);
-            // Not asked for, it stands in the place of a command.
+            // clap also prints the help in place of a missing command, which is a usage error.
             return delivered(choose(answer.use_stderr(), Outcome::Usage, Outcome::Yes));
         }
     };
@@ -71,7 +64,7 @@ fn main() -> ExitCode {
     delivered(outcome)
 }
 
-/// The exit code of an outcome, unless whoever reads the result does not have all of it.
+/// Returns the exit code of an outcome. It is a failure if the result could not be written completely.
 fn delivered(outcome: Outcome) -> ExitCode {
     match outcome {
         Outcome::Yes | Outcome::No if !render::is_complete() => Outcome::Unknown,

@@ -1,27 +1,32 @@
-//! The files of plans: an envelope that several people sign, and the plan in it, of a deployment or of a fleet.
+//! Plan files, for a deployment or for a fleet: an envelope with signatures, and the plan in it. The approvals of a
+//! plan are checked here.
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use deployer::Conflicts;
+use clap::Args;
 use importer::{
-    Adopt, Allowed, ChangeSigners, CreateEnvironment, Downgrade, FleetPlanFile, ForgetSigners,
-    Migrate, PlanFile, Unproved, person,
+    AdoptionPolicy, ChangeSigners, CreateEnvironment, Downgrade, Exceptions, FleetPlanFile,
+    ForgetSigners, Migrate, PlanFile, Unproved, person,
 };
+use kubernetes::ConflictPolicy;
 use schemas::{Digest, Envelope, EnvelopeError, PayloadType, limits};
-use shelf::Replace;
+use signing::Trust;
+use store::ReplacePolicy;
 
+use crate::args::Output;
+use crate::disk::{self, Modes, WriteMode};
 use crate::failure::{self, Failure, cannot};
-use crate::own::{self, Modes, Write};
-use crate::{disk, render};
+use crate::{keys, render};
 
-/// How every envelope begins; no image does.
+/// The first bytes of every envelope; no image begins with them.
 const START: &[u8] = b"{\"payload\":\"";
 
-/// A plan, and who signed it.
+/// A plan with its signatures.
 pub(crate) struct SignedPlan<F> {
     pub(crate) envelope: Envelope,
     pub(crate) file: F,
@@ -41,7 +46,7 @@ impl FoundPlan {
         }
     }
 
-    /// SHA-256 of the plan.
+    /// Returns the SHA-256 of the plan.
     pub(crate) fn id(&self) -> Digest {
         match self {
             Self::OfDeployment(plan) => plan.file.id(),
@@ -72,9 +77,9 @@ fn other(path: &Path, is: &str) -> Failure {
     Failure::no(anyhow!("`{}` {is}", path.display()))
 }
 
-/// Reads the plan in a file, unless it is an archive, or its statement alone.
+/// Reads the plan in a file. None if the file is an archive, or the statement of one.
 pub(crate) fn recognise(path: &Path) -> Result<Option<FoundPlan>, Failure> {
-    // What cannot be read is for whoever opens the archive to say.
+    // A file that cannot be read is reported by the code that opens the archive.
     if !is_envelope(path).unwrap_or(false) {
         return Ok(None);
     }
@@ -87,7 +92,7 @@ pub(crate) fn recognise(path: &Path) -> Result<Option<FoundPlan>, Failure> {
 }
 
 fn is_envelope(path: &Path) -> io::Result<bool> {
-    // Opening a pipe would wait for a writer, so look first.
+    // Opening a pipe would wait for a writer, so check the type first.
     if !std::fs::metadata(path)?.is_file() {
         return Ok(false);
     }
@@ -105,7 +110,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     files::read(path, limits::FLEET_PLAN_SIZE as u64).map_err(Failure::unknown)
 }
 
-/// The envelope of a plan of either kind.
+/// Parses the envelope of a plan of either kind.
 fn envelope(bytes: &[u8]) -> Result<Envelope, EnvelopeError> {
     match Envelope::from_slice_of(PayloadType::FleetPlan, bytes) {
         Err(EnvelopeError::PayloadType(..)) => Envelope::from_slice_of(PayloadType::Plan, bytes),
@@ -124,19 +129,19 @@ fn parse(bytes: &[u8]) -> anyhow::Result<FoundPlan> {
     })
 }
 
-/// Writes a plan that nobody signed yet, where there is no file. Whoever reads it sees what a dry run shows, and no
-/// secret, so its mode is that of any other file.
+/// Writes a new file with an unsigned plan. It contains the same as a dry run shows, and no secret, so other users may
+/// read it.
 pub(crate) fn write_new(
     path: &Path,
     payload_type: PayloadType,
     payload: Vec<u8>,
 ) -> Result<(), Failure> {
-    let envelope = Envelope::of(payload_type, payload);
+    let envelope = Envelope::unsigned(payload_type, payload);
     let envelope = envelope.map_err(|error| failure::no_plan(path, error.into()))?;
     disk::write_new(path, 0o644, &envelope.to_bytes())
 }
 
-/// Writes a plan with its signatures in the place of what it was, unless somebody else was quicker.
+/// Replaces a plan file with its signed version. Fails if another process has changed the file.
 pub(crate) fn replace(path: &Path, was: &Envelope, envelope: &Envelope) -> Result<(), Failure> {
     if bytes(path)? != was.to_bytes() {
         let changed = anyhow!(
@@ -146,19 +151,19 @@ pub(crate) fn replace(path: &Path, was: &Envelope, envelope: &Envelope) -> Resul
         return Err(Failure::unknown(changed).hint("run the same command again"));
     }
     let written = || {
-        // A link stays one, and the file keeps its mode.
+        // Replace the target of a symbolic link, and keep the file's mode.
         let place = path.canonicalize()?;
         let mode = place.metadata()?.permissions().mode() & 0o777;
         let modes = Modes {
             file: mode,
             folder: 0o777,
         };
-        own::write(&place, &envelope.to_bytes(), modes, Write::Replace)
+        disk::write_atomically(&place, &envelope.to_bytes(), modes, WriteMode::Replace)
     };
     written().map_err(cannot("write", path))
 }
 
-/// What a plan is, before what it does.
+/// Shows the head of a plan file, before its changes.
 pub(crate) fn show(file: &PlanFile) {
     render::line!("plan      {}", file.id());
     let by = person(file.user.as_deref(), &file.by);
@@ -169,9 +174,9 @@ pub(crate) fn show(file: &PlanFile) {
     }
 }
 
-/// What was allowed beyond the ordinary, as it was typed: whoever approves the plan allows it too.
-pub(crate) fn allowed(allowed: Allowed) -> Vec<&'static str> {
-    let Allowed {
+/// Returns the allowed exceptions as flags. A person who approves the plan allows them too.
+pub(crate) fn allowed(allowed: Exceptions) -> Vec<&'static str> {
+    let Exceptions {
         adopt,
         replace,
         signers,
@@ -183,13 +188,16 @@ pub(crate) fn allowed(allowed: Allowed) -> Vec<&'static str> {
         create,
     } = allowed;
     let all = [
-        (adopt.namespace == Adopt::Allow, "--adopt namespace"),
-        (adopt.crds == Adopt::Allow, "--adopt crds"),
-        (adopt.objects == Adopt::Allow, "--adopt objects"),
-        (replace == Replace::Allow, "--replace"),
+        (
+            adopt.namespace == AdoptionPolicy::Allow,
+            "--adopt namespace",
+        ),
+        (adopt.crds == AdoptionPolicy::Allow, "--adopt crds"),
+        (adopt.objects == AdoptionPolicy::Allow, "--adopt objects"),
+        (replace == ReplacePolicy::Allow, "--replace"),
         (signers == ChangeSigners::Allow, "--change-signers"),
         (forget == ForgetSigners::Allow, "--forget-signers"),
-        (conflicts == Conflicts::Force, "--force-conflicts"),
+        (conflicts == ConflictPolicy::Force, "--force-conflicts"),
         (migrate == Migrate::Allow, "--migrate"),
         (unproved == Unproved::Allow, "--no-pull-proof"),
         (downgrade == Downgrade::Allow, "--allow-downgrade"),
@@ -197,4 +205,44 @@ pub(crate) fn allowed(allowed: Allowed) -> Vec<&'static str> {
     ];
     let given = all.into_iter().filter(|(given, _)| *given);
     given.map(|(_, flag)| flag).collect()
+}
+
+/// Who must have signed a plan.
+#[derive(Args, Debug)]
+pub(crate) struct ApprovalArguments {
+    /// A public key (PEM) that must have signed the plan; may be repeated
+    #[arg(long, value_name = "PUB", requires = "plan")]
+    approved_by: Vec<PathBuf>,
+
+    /// The number of --approved-by keys that must have signed [default: all]
+    #[arg(long, value_name = "N", requires = "approved_by")]
+    approvals: Option<NonZeroUsize>,
+}
+
+/// Verifies that all required signers have signed the plan.
+pub(crate) fn check_approval(
+    path: &Path,
+    envelope: &Envelope,
+    arguments: &ApprovalArguments,
+    output: Output,
+) -> Result<(), Failure> {
+    let signatures = envelope.signatures().len();
+    if arguments.approved_by.is_empty() {
+        if signatures > 0 && output == Output::Human {
+            render::note("warning: the plan's signatures are not verified without `--approved-by`");
+        }
+        return Ok(());
+    }
+    let keys = arguments.approved_by.iter().map(|path| keys::public(path));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let all = NonZeroUsize::new(keys.len());
+    let trust = Trust::new(keys, arguments.approvals.or(all)).map_err(failure::approvers)?;
+    let signers =
+        signing::verify(envelope, &trust).map_err(|error| failure::not_approved(path, &error))?;
+    if output == Output::Human {
+        for key in signers.trusted {
+            render::note!("approved by key {key}");
+        }
+    }
+    Ok(())
 }

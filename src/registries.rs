@@ -1,21 +1,25 @@
-//! How registries are reached: proxies, the authorities that are trusted, client certificates, and the logins of docker
-//! and podman.
+//! Access to registries: proxies, trusted certificate authorities, client certificates, and the login files of docker
+//! and podman, which logins also change. They are compatible with docker and podman, so that a user configures a
+//! registry only once.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
+use files::ownership::{self, ResolvedPath};
 use registry::{
     AuthorityError, CertificateAuthority, Client, ClientOptions, Credentials, EcrApi, EcrEndpoint,
-    PlainHttp, RegistryAddress, Secret, UploadJournal,
+    LoginDocument, PlainHttp, RegistryAddress, Secret, UploadJournal,
 };
 use sources::{CertificateFolders, CertificatePlace};
 
 use crate::args::{CreationArguments, RegistryArguments, choose};
-use crate::failure::Failure;
-use crate::{disk, environment, interrupt, own, verbose};
+use crate::disk::{self, Modes, WriteMode};
+use crate::failure::{self, Failure, cannot};
+use crate::{environment, interrupt, render};
 
-/// How registries are reached, without a login and without what one registry has of its own.
+/// Returns the client options for all registries, without logins and client certificates.
 pub(crate) fn options(arguments: &RegistryArguments) -> Result<ClientOptions, Failure> {
     let files = arguments.ca_file.iter();
     let ca = files.map(|path| {
@@ -29,12 +33,12 @@ pub(crate) fn options(arguments: &RegistryArguments) -> Result<ClientOptions, Fa
         ca: ca.collect::<Result<_, Failure>>()?,
         plain_http: choose(arguments.plain_http, PlainHttp::Always, PlainHttp::Loopback),
         proxies: environment::proxies(),
-        listener: verbose::listener(),
+        listener: render::request_listener(),
         ..ClientOptions::default()
     })
 }
 
-/// The same, with an authority if the arguments name none.
+/// Returns the client options, with a default certificate authority if the arguments name none.
 pub(crate) fn options_with(
     arguments: &RegistryArguments,
     authority: impl FnOnce() -> Result<Option<CertificateAuthority>, AuthorityError>,
@@ -46,23 +50,25 @@ pub(crate) fn options_with(
     Ok(options)
 }
 
-/// Where a push remembers its uploads, for the next one to go on with. None for a user without a home.
+/// Returns the journal in which a push records its uploads, so that the next push can resume them. A user without a
+/// home directory has none.
 fn journal() -> Option<Arc<UploadJournal>> {
-    let journal = |directory| UploadJournal::new(directory, own::user(), environment::clock());
+    let journal =
+        |directory| UploadJournal::new(directory, disk::effective_user(), environment::clock());
     environment::uploads().map(journal).map(Arc::new)
 }
 
-/// Where certificates of registries lie.
+/// Returns the directories with certificates of registries.
 pub(crate) fn certificates(arguments: &RegistryArguments) -> CertificateFolders {
     let named = arguments.cert_dir.clone().map(CertificatePlace::Of);
     let place = named.unwrap_or_else(|| CertificatePlace::ByHost(environment::certificates()));
     CertificateFolders {
         place,
-        user: own::user(),
+        user: disk::effective_user(),
     }
 }
 
-/// How one registry is reached, without a login.
+/// Returns the client options for one registry, without a login.
 pub(crate) fn reached(
     arguments: &RegistryArguments,
     registry: &RegistryAddress,
@@ -70,8 +76,8 @@ pub(crate) fn reached(
     certified(options(arguments)?, arguments, registry)
 }
 
-/// How one registry is reached: the same, with the certificates that are kept for it, and without a login.
-pub(crate) fn certified(
+/// Adds the certificates of one registry to client options.
+fn certified(
     mut options: ClientOptions,
     arguments: &RegistryArguments,
     registry: &RegistryAddress,
@@ -81,8 +87,8 @@ pub(crate) fn certified(
     Ok(options)
 }
 
-/// The client of one registry, with the certificates that are kept for it, the login of docker or podman, and what is
-/// remembered of uploads.
+/// Returns the client of one registry, with its certificates, the login of docker or podman, and the journal of
+/// uploads.
 pub(crate) fn client(
     registry: &RegistryAddress,
     arguments: &RegistryArguments,
@@ -95,7 +101,7 @@ pub(crate) fn client(
     Ok(Client::new(registry, options)?)
 }
 
-/// The same, which creates repositories if that is asked for.
+/// Returns a client that creates repositories if the user requests it.
 pub(crate) fn creating_client(
     registry: &RegistryAddress,
     arguments: &RegistryArguments,
@@ -109,8 +115,8 @@ pub(crate) fn creating_client(
     client(registry, arguments, options)
 }
 
-/// The API by which a registry creates repositories, if it has one and that is asked for. A registry is one of Amazon ECR
-/// by its host, or because the place of that API is named.
+/// Returns the API with which a registry creates repositories, if the user requests it. A registry is Amazon ECR by its
+/// host name, or if the user names the endpoint of this API.
 fn repository_api(
     registry: &RegistryAddress,
     creation: CreationArguments,
@@ -142,18 +148,19 @@ fn repository_api(
     }))
 }
 
-/// The certificate authorities that were named, as one text; none if nodes need to know none.
+/// Returns the named certificate authorities as one text; none if nodes need none.
 pub(crate) fn authorities(options: &ClientOptions) -> Option<String> {
     (!options.ca.is_empty()).then(|| CertificateAuthority::join(&options.ca))
 }
 
-/// The login that docker or podman would use: the first file that has one for the registry, in podman's order.
+/// Returns the login that docker or podman would use: from the first file, in podman's order, that has one for the
+/// registry.
 pub(crate) fn login(address: &RegistryAddress) -> Result<Credentials, Failure> {
     let found = find_login(address)?;
     Ok(found.map_or(Credentials::Anonymous, |(_, login)| login))
 }
 
-/// The same, if there is one, and the file that it is in.
+/// Returns the login of docker or podman and its file, if there is one.
 pub(crate) fn find_login(
     address: &RegistryAddress,
 ) -> Result<Option<(PathBuf, Credentials)>, Failure> {
@@ -167,4 +174,91 @@ pub(crate) fn find_login(
         }
     }
     Ok(None)
+}
+
+/// The modes of login files, which only their owner can read.
+const MODES: Modes = Modes {
+    file: 0o600,
+    folder: 0o700,
+};
+
+/// A login file, whether it exists or not.
+pub(crate) struct LoginFile {
+    /// The path as the user named it.
+    pub(crate) path: PathBuf,
+    pub(crate) document: LoginDocument,
+    /// The path without symbolic links.
+    place: PathBuf,
+}
+
+/// Returns the file for a new login: the named one, else the one that is searched first.
+pub(crate) fn path(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = named.map(Path::to_owned).or_else(environment::login_file);
+    path.ok_or_else(|| {
+        Failure::unknown(anyhow!(
+            "cannot find your logins: the home directory is unknown"
+        ))
+        .hint("set HOME, or name the login file with `--authfile`")
+    })
+}
+
+/// Returns the files that are searched for logins.
+pub(crate) fn paths(named: Option<&Path>) -> Vec<PathBuf> {
+    named.map_or_else(environment::logins, |named| vec![named.to_owned()])
+}
+
+/// Returns the other files that contain such a login, as far as they can be read.
+pub(crate) fn also_in(
+    paths: &[PathBuf],
+    but: &Path,
+    holds: impl Fn(&LoginDocument) -> bool,
+) -> Vec<PathBuf> {
+    let has_one = |path: &PathBuf| {
+        let bytes = disk::read(path).ok();
+        let document = bytes.and_then(|bytes| LoginDocument::from_slice(&bytes).ok());
+        document.is_some_and(|document| holds(&document))
+    };
+    let others = paths.iter().filter(|path| *path != but);
+    others.filter(|path| has_one(path)).cloned().collect()
+}
+
+/// Reads a login file. A missing file is an empty one.
+pub(crate) fn open(path: &Path) -> Result<LoginFile, Failure> {
+    let (place, document) = read(path)
+        .with_context(|| format!("cannot use the login file `{}`", path.display()))
+        .map_err(failure::logins)?;
+    Ok(LoginFile {
+        path: path.to_owned(),
+        document,
+        place,
+    })
+}
+
+fn read(path: &Path) -> anyhow::Result<(PathBuf, LoginDocument)> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| anyhow!("the path names no file"))?;
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let target = ownership::directory(folder.unwrap_or(Path::new(".")), disk::effective_user())?;
+    let place = match target {
+        ResolvedPath::There(folder) => folder.join(name),
+        ResolvedPath::Missing(folder) => return Ok((folder.join(name), LoginDocument::default())),
+    };
+    match place.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok((place, LoginDocument::default()));
+        }
+        _ => {}
+    }
+    let document = LoginDocument::from_slice(&disk::read_owned(&place, disk::SIZE)?)?;
+    Ok((place, document))
+}
+
+impl LoginFile {
+    /// Writes the file in one step. Only its owner can read it.
+    pub(crate) fn write(&self) -> Result<(), Failure> {
+        let bytes = self.document.to_bytes();
+        let written = disk::write_atomically(&self.place, &bytes, MODES, WriteMode::Replace);
+        written.map_err(cannot("write", &self.path))
+    }
 }

@@ -1,17 +1,17 @@
-//! What is shown: results on standard output, talk on standard error, and JSON where it was asked for. Nothing else of the
-//! program writes to a terminal.
+//! The output of the program: results on standard output, notes on standard error, JSON or YAML on request, and
+//! requests to servers with `--verbose`. No other module writes to a terminal.
 //!
-//! Text of others (of archives, registries, clusters, file names) comes here inside of ours, so that every text is shown as
-//! ONE line in which nothing commands a terminal: a line feed in it is an escape. What has several lines is several calls.
+//! Text from archives, registries, clusters and file names is part of these lines. Each text is therefore shown as ONE
+//! line without control sequences: a line feed in it is escaped. Output of multiple lines takes multiple calls.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::iter;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fmt, iter};
 
 use importer::Run;
+use progress::{Exchange, Listener};
 use rustix::termios::tcgetwinsize;
 use schemas::{is_unprintable, printable};
 use serde::Serialize;
@@ -20,14 +20,14 @@ use serde_json::ser::Formatter;
 use crate::args::Output;
 use crate::environment;
 
-/// A line of the result, as `format!` makes it.
+/// Writes a line of the result, with the arguments of `format!`.
 macro_rules! formatted_line {
     ($text:literal $($values:tt)*) => {{
         const _: () = $crate::render::assert_one_line($text);
         $crate::render::line(format!($text $($values)*))
     }};
 }
-/// A line of talk, as `format!` makes it.
+/// Writes a note, with the arguments of `format!`.
 macro_rules! formatted_note {
     ($text:literal $($values:tt)*) => {{
         const _: () = $crate::render::assert_one_line($text);
@@ -36,7 +36,7 @@ macro_rules! formatted_note {
 }
 pub(crate) use {formatted_line as line, formatted_note as note};
 
-/// Fails to compile for a format of more than one line: its line feed would be shown as an escape.
+/// Fails to compile for a format of multiple lines, because its line feed would be shown as an escape.
 pub(crate) const fn assert_one_line(format: &str) {
     let bytes = format.as_bytes();
     let mut at = 0;
@@ -46,10 +46,10 @@ pub(crate) const fn assert_one_line(format: &str) {
     }
 }
 
-/// The characters at the beginning and at the end of a long reason that a table shows; words are whole.
+/// The number of characters at the beginning and at the end of a long reason in a table. Words are not split.
 const HALF_REASON: usize = 120;
 
-/// Whether something could not be written to standard output, so that the result is not complete.
+/// True if a write to standard output failed, so that the result is incomplete.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether all results were written to standard output.
@@ -63,7 +63,7 @@ fn write_line(line: fmt::Arguments<'_>) {
     note_written(writeln!(out, "{line}").and_then(|()| out.flush()));
 }
 
-/// Remembers if something could not be written. A reader that has gone away is not an error; a full disk is.
+/// Records whether a write failed. A closed pipe is not an error, but a full disk is.
 fn note_written(written: io::Result<()>) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -73,15 +73,15 @@ fn note_written(written: io::Result<()>) {
     }
 }
 
-/// Whether standard output is kept for what another program reads.
+/// True if standard output is reserved for another program.
 static ASIDE: AtomicBool = AtomicBool::new(false);
 
-/// From now on only [`result_line`] and JSON go to standard output: all else is talk.
+/// Reserves standard output for [`result_line`] and JSON. All other output goes to standard error.
 pub(crate) fn set_aside() {
     ASIDE.store(true, Ordering::Relaxed);
 }
 
-/// A line of the result. A reader that has gone away is not an error.
+/// Writes a line of the result. A closed pipe is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {
     if ASIDE.load(Ordering::Relaxed) {
         return note(text);
@@ -89,27 +89,27 @@ pub(crate) fn line(text: impl AsRef<str>) {
     result_line(text);
 }
 
-/// Returns the number of columns of the terminal that the result is shown on; none if it is no terminal.
+/// Returns the width of the terminal on which the result is shown; none without a terminal.
 pub(crate) fn width() -> Option<usize> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// A line of the result for each of these, behind the same words.
+/// Writes a line of the result for each item, with the same prefix.
 pub(crate) fn lines(words: &str, items: impl IntoIterator<Item: fmt::Display>) {
     for item in items {
         line!("{words}{item}");
     }
 }
 
-/// A line on standard error for each of these, behind the same words.
+/// Writes a line to standard error for each item, with the same prefix.
 pub(crate) fn notes(words: &str, items: impl IntoIterator<Item: fmt::Display>) {
     for item in items {
         note!("{words}{item}");
     }
 }
 
-/// A line of what was asked for on its own.
+/// Writes a line of the result, even if standard output is reserved.
 pub(crate) fn result_line(text: impl AsRef<str>) {
     write_line(format_args!("{}", printable(text.as_ref())));
 }
@@ -123,7 +123,7 @@ pub(crate) enum Colour {
     Cyan,
 }
 
-/// A line of the result in a colour, where a person reads and has not asked for none (`NO_COLOR`).
+/// Writes a line of the result in a colour, if a person reads it and `NO_COLOR` is not set.
 pub(crate) fn coloured(text: &str, colour: Option<Colour>) {
     let is_result = !ASIDE.load(Ordering::Relaxed);
     let no_colour = environment::variable("NO_COLOR");
@@ -133,12 +133,12 @@ pub(crate) fn coloured(text: &str, colour: Option<Colour>) {
     }
 }
 
-/// Whether lines have a colour: a file, a pipe and a person with `NO_COLOR` get the text alone.
+/// Returns true if lines have a colour. Files, pipes and users with `NO_COLOR` get plain text.
 fn takes_colour(is_terminal: bool, no_colour: Option<&str>) -> bool {
     is_terminal && no_colour.is_none()
 }
 
-/// Returns a line with the commands of a terminal that colour it.
+/// Returns a line with the control sequences for a colour.
 fn in_colour(text: &str, colour: Colour) -> String {
     let code = match colour {
         Colour::Red => "31",
@@ -149,7 +149,7 @@ fn in_colour(text: &str, colour: Colour) -> String {
     format!("\u{1b}[{code}m{}\u{1b}[0m", printable(text))
 }
 
-/// A line of a unified diff.
+/// Writes a line of a unified diff.
 pub(crate) fn diff_line(text: &str) {
     let colour = match text.as_bytes().first() {
         Some(b'+') => Some(Colour::Green),
@@ -160,22 +160,23 @@ pub(crate) fn diff_line(text: &str) {
     coloured(text, colour);
 }
 
-/// A line of talk.
+/// Writes a note to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
     let _ = writeln!(io::stderr().lock(), "{}", printable(text.as_ref()));
 }
 
-/// A question at the terminal, whose answer follows in the same line.
+/// Writes a question to the terminal, without a line feed.
 pub(crate) fn prompt(mut terminal: &File, text: &str) -> io::Result<()> {
     terminal.write_all(printable(text).as_bytes())
 }
 
-/// Whether a person reads standard output.
+/// Returns true if a person reads standard output.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Bytes of a file as they are, for another program: to a terminal go lines. It may have seen enough and be gone.
+/// Writes the bytes of a file unchanged, for another program; text for a terminal uses lines instead. A reader may
+/// close the pipe early.
 pub(crate) fn raw(bytes: &[u8]) -> io::Result<ControlFlow<()>> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -184,29 +185,29 @@ pub(crate) fn raw(bytes: &[u8]) -> io::Result<ControlFlow<()>> {
     }
 }
 
-/// Standard output as another program reads it: nothing of what goes there is for people.
+/// Returns standard output for the data of another program.
 pub(crate) fn stream() -> impl Write {
     BufWriter::new(io::stdout().lock())
 }
 
-/// The help or the version, which clap lays out and which holds no text of others: asked for, or in place of a command.
+/// Prints the help or the version, which clap formats. It contains no text from other sources, so it is not escaped.
 pub(crate) fn help(answer: &clap::Error) {
     note_written(answer.print().and_then(|()| io::stdout().flush()));
 }
 
-/// The version of what results hold: schemas/results has a schema for each verb. It rises when a field changes its meaning
-/// or goes; fields that are added leave it.
+/// The version of the results' schemas in schemas/results. It increases when a field changes its meaning or is removed,
+/// but not when fields are added.
 pub(crate) const SCHEMA_VERSION: &str = "1";
 
-/// Whether results for programs are YAML.
+/// True if results for programs are YAML.
 static YAML: AtomicBool = AtomicBool::new(false);
 
-/// From now on results for programs are YAML.
+/// Selects YAML for all further results for programs.
 pub(crate) fn set_yaml() {
     YAML.store(true, Ordering::Relaxed);
 }
 
-/// A result as YAML. Of several results each is a document.
+/// Writes a result as a YAML document.
 fn yaml<T: Serialize>(value: &T) {
     static IS_FOLLOWING: AtomicBool = AtomicBool::new(false);
     if IS_FOLLOWING.swap(true, Ordering::Relaxed) {
@@ -221,7 +222,7 @@ fn yaml<T: Serialize>(value: &T) {
     }
 }
 
-/// A result as one line of JSON, or as YAML if that is set.
+/// Writes a result as one line of JSON, or as YAML if that is selected.
 pub(crate) fn json<T: Serialize>(value: &T) {
     if YAML.load(Ordering::Relaxed) {
         return yaml(value);
@@ -232,19 +233,19 @@ pub(crate) fn json<T: Serialize>(value: &T) {
     }
 }
 
-/// A document of a format that others have defined, as one line of JSON.
+/// Writes a document of an external format as one line of JSON.
 pub(crate) fn document<T: Serialize>(value: &T) {
     result_line(as_json(value).expect("texts and numbers"));
 }
 
-/// A result as one line of JSON with its end, for a stream that is not standard output.
+/// Returns a result as one line of JSON with a line feed, for another stream than standard output.
 pub(crate) fn json_line<T: Serialize>(value: &T) -> String {
     let text = as_json(value).expect("texts and numbers");
     versioned(text) + "\n"
 }
 
-/// JSON that means the same and that a terminal shows as it is: what [`line()`] would make another text of is escaped in
-/// JSON's own way.
+/// Serializes to JSON. Characters that [`line()`] would escape get JSON escapes instead, so that the meaning is
+/// unchanged.
 fn as_json<T: Serialize>(value: &T) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(
@@ -253,7 +254,7 @@ fn as_json<T: Serialize>(value: &T) -> serde_json::Result<String> {
     Ok(String::from_utf8(bytes).expect("JSON is UTF-8"))
 }
 
-/// A result, which says of which version it is. Every result of a verb is an object; nothing else has a place for that.
+/// Adds the version of the schema to a result. Only objects have a place for it, and every result of a verb is one.
 fn versioned(result: String) -> String {
     match result.strip_prefix('{') {
         None => result,
@@ -262,7 +263,8 @@ fn versioned(result: String) -> String {
     }
 }
 
-/// `serde_json` itself escapes only what JSON demands, which is C0.
+/// A formatter that escapes all characters that are not printable. `serde_json` itself escapes only C0, as JSON
+/// requires.
 struct Printable;
 
 impl Formatter for Printable {
@@ -282,7 +284,7 @@ impl Formatter for Printable {
     }
 }
 
-/// A result, as it was asked for.
+/// Writes a result in the requested format.
 pub(crate) fn result<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) {
     match output {
         Output::Human => human(value),
@@ -290,14 +292,14 @@ pub(crate) fn result<T: Serialize>(output: Output, value: &T, human: impl FnOnce
     }
 }
 
-/// Says of a run that only showed what it would do that it did no more.
+/// Notes that a dry run has changed nothing.
 pub(crate) fn dry(run: Run) {
     if run == Run::Dry {
         line("nothing was changed (--dry-run)");
     }
 }
 
-/// A number of bytes as people read it, with the units of disks (powers of 1000).
+/// Formats a number of bytes for people, with the units of disks (powers of 1000).
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
     let mut unit = 0;
@@ -340,7 +342,7 @@ pub(crate) fn table<const N: usize>(titles: [&str; N], rows: &[Row<N>]) {
     }
 }
 
-/// The lines of a table.
+/// Returns the lines of a table.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let mut widths = [0; N];
     for row in rows {
@@ -356,7 +358,7 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// A cell of a table, or a dash if it has no text.
+/// Returns a cell of a table; a dash if there is no text.
 pub(crate) fn cell(text: Option<impl fmt::Display>) -> String {
     text.map_or_else(|| "-".to_owned(), |text| text.to_string())
 }
@@ -385,7 +387,8 @@ fn beginning(line: &str) -> &str {
     line[..end.map_or(line.len(), |(at, _)| at)].trim_end()
 }
 
-/// Returns the words at the end of a line. The first one begins with ASCII, so that it belongs to no grapheme before it.
+/// Returns the words at the end of a line. The first one begins with ASCII, so that it is not part of an earlier
+/// grapheme.
 fn end(line: &str) -> &str {
     let mut rest = line.char_indices().rev().skip(HALF_REASON);
     let rest = rest.find_map(|(at, character)| {
@@ -396,18 +399,18 @@ fn end(line: &str) -> &str {
     rest.unwrap_or(line)
 }
 
-/// Several texts of a kind, in one line.
+/// Joins multiple texts in one line.
 pub(crate) fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     items.join(", ")
 }
 
-/// `1 image`, `2 images`.
+/// Formats a count: `1 image`, `2 images`.
 pub(crate) fn count(number: usize, singular: &str) -> String {
     format!("{number} {singular}{}", if number == 1 { "" } else { "s" })
 }
 
-/// `3 images, 2 signatures or other referrers`.
+/// Formats the numbers of images: `3 images, 2 signatures or other referrers`.
 pub(crate) fn images(images: usize, referrers: usize) -> String {
     let images = count(images, "image");
     match referrers {
@@ -415,6 +418,39 @@ pub(crate) fn images(images: usize, referrers: usize) -> String {
         1 => format!("{images}, 1 signature or other referrer"),
         more => format!("{images}, {more} signatures or other referrers"),
     }
+}
+
+/// True if the user requested `--verbose`.
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// Begins to show requests.
+pub(crate) fn turn_on_verbose() {
+    VERBOSE.store(true, Ordering::Relaxed);
+}
+
+/// Returns the listener that shows requests of clients with `--verbose`.
+pub(crate) fn request_listener() -> Listener {
+    if VERBOSE.load(Ordering::Relaxed) {
+        Listener::new(show_exchange)
+    } else {
+        Listener::default()
+    }
+}
+
+/// Writes a note that only helps to find the cause of a problem, with `--verbose`.
+pub(crate) fn note_if_verbose(text: &str) {
+    if VERBOSE.load(Ordering::Relaxed) {
+        note(text);
+    }
+}
+
+fn show_exchange(exchange: &Exchange) {
+    let Exchange {
+        method, url, took, ..
+    } = exchange;
+    let status = exchange.status.map(|status| status.to_string());
+    let status = status.unwrap_or_else(|| "no answer".to_owned());
+    note!("{method} {url} {status} {} ms", took.as_millis());
 }
 
 #[cfg(test)]
@@ -484,10 +520,10 @@ mod tests {
         whole(&format!("{half} {half}"));
         cut(&format!("{half} y {half}"), &shown);
         cut(&format!("{half} y\nz {half}"), &shown);
-        // A name stays whole, so that it can be copied.
+        // A name is not split, so that it can be copied.
         whole(&half.repeat(9));
         cut(&format!("{half}y y y{half}"), &format!("{half}y … y{half}"));
-        // Neither are a letter and its mark separated, nor the halves of a flag.
+        // A letter is not separated from its combining mark, and the halves of a flag stay together.
         whole(&format!("{half} y \u{301}{half}"));
         let flags = "\u{1f1eb}\u{1f1f7}".repeat(HALF_REASON);
         cut(&format!("{flags} y {half}"), &format!("{flags} … {half}"));

@@ -1,5 +1,5 @@
-//! Findings as review tools read them: SARIF, which tools for code show where each finding stands, and JUnit, which tools
-//! for tests count. Both are documents that others have defined, and go to standard output alone.
+//! Findings for review tools. SARIF is for tools that show findings in source code, and JUnit for tools that count
+//! tests. Both formats are defined elsewhere, so standard output contains the document only.
 
 mod junit;
 mod sarif;
@@ -7,36 +7,36 @@ mod sarif;
 use std::path::{Component, Path, PathBuf};
 use std::{fmt, fs};
 
-use validator::{Finding, JudgedFindings, SourcePlace};
+use validator::{EvaluatedFindings, Finding, SourcePlace};
 
 use crate::args::{Format, ReportFiles};
 use crate::failure::{Failure, cannot};
 use crate::render;
 
-/// The file in which a finding is shown if nobody knows where in the source tree it is.
+/// The file in which a finding without a known place is shown.
 const SOURCE: &str = "solution.yaml";
 
-/// What was checked.
+/// The checked subject.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Checked<'a> {
     /// An archive.
     Archive(&'a Path),
-    /// The directory with `solution.yaml` that an archive is made from.
+    /// The directory with the `solution.yaml` of the archive.
     Tree(&'a Path),
 }
 
-/// What was checked, and what was found.
+/// The result of a check for review tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Review<'a> {
-    /// What was checked.
+    /// The checked subject.
     pub(crate) checked: Checked<'a>,
-    /// What was found, as it was judged.
-    pub(crate) judged: &'a JudgedFindings,
-    /// What people should know of the judging.
+    /// The evaluated findings.
+    pub(crate) judged: &'a EvaluatedFindings,
+    /// The notes on the evaluation.
     pub(crate) notes: &'a [String],
 }
 
-/// The file in which review tools show a finding, and where in it.
+/// The place in which review tools show a finding.
 #[derive(Debug, PartialEq, Eq)]
 struct ReviewPlace {
     path: PathBuf,
@@ -55,20 +55,20 @@ impl fmt::Display for ReviewPlace {
 }
 
 impl Checked<'_> {
-    /// The path as it was given, in its shortest spelling.
+    /// Returns the path from the command line, in its shortest form.
     fn path(&self) -> PathBuf {
         let (Self::Archive(path) | Self::Tree(path)) = self;
         plain(path)
     }
 
-    /// The place of a finding: the same for every review tool.
+    /// Returns the place of a finding, which is the same for every review tool.
     fn place(&self, finding: &Finding) -> ReviewPlace {
         let at = |path, line, column| ReviewPlace { path, line, column };
         match (self, &finding.source) {
             (Self::Archive(path), _) => at(plain(path), None, None),
             (Self::Tree(directory), None) => at(plain(&directory.join(SOURCE)), Some(1), None),
             (Self::Tree(directory), Some(SourcePlace { file, line, column })) => {
-                // A file without a line is shown at its head.
+                // A file without a line is shown at its first line.
                 let line = line.unwrap_or(1).max(1);
                 at(plain(&directory.join(file)), Some(line), *column)
             }
@@ -76,14 +76,14 @@ impl Checked<'_> {
     }
 }
 
-/// A path without `.`, as checkouts name their files.
+/// Returns a path without `.`, because checkouts name their files in this way.
 fn plain(path: &Path) -> PathBuf {
     let parts = path.components();
     parts.filter(|part| *part != Component::CurDir).collect()
 }
 
 impl Review<'_> {
-    /// Shows it, if a review tool reads standard output, and writes the files that were asked for.
+    /// Writes the findings to standard output for a review tool, and to the requested files.
     pub(crate) fn give(&self, format: Format, files: &ReportFiles) -> Result<(), Failure> {
         match format {
             Format::Table | Format::Json | Format::Yaml | Format::Metrics => {}
@@ -100,11 +100,12 @@ impl Review<'_> {
     }
 }
 
-/// Removes the reports of an earlier run, which would else be read as those of one that could not judge.
+/// Removes the reports of an earlier run. If this run fails, a tool would otherwise read them as its result.
 pub(crate) fn remove_earlier(files: &ReportFiles) -> Result<(), Failure> {
     let files = files.sarif.iter().chain(&files.junit);
-    // A pipe or a device is only written to.
-    let mut reports = files.filter(|path| fs::symlink_metadata(path).is_ok_and(|it| it.is_file()));
+    // A pipe or a device must not be removed.
+    let mut reports =
+        files.filter(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()));
     reports.try_for_each(|path| fs::remove_file(path).map_err(cannot("replace", path)))
 }
 

@@ -1,4 +1,5 @@
-//! Values of flags that a user sets once: in variables, in the user's configuration file, or in that of the machine.
+//! Default values for flags. A user sets them in variables, in the user's configuration file, or in that of the
+//! machine. A variable has precedence over the files, and a flag over all of them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,25 +11,25 @@ use schemas::nearest;
 use serde::Deserialize;
 
 use crate::trust::Scope;
-use crate::{environment, own};
+use crate::{disk, environment};
 
 /// The configuration file of this machine.
 const SYSTEM: &str = "/etc/solution/config.yaml";
-/// Bytes of a configuration file.
+/// The size limit of a configuration file.
 const SIZE: u64 = 64 * 1024;
 /// The setting for the login that nodes pull with.
 const PULL_LOGIN: &str = "pullLogin";
-/// Letters that a mistyped name of a setting may differ in.
+/// The number of letters in which a mistyped name of a setting may differ.
 const TYPING_ERRORS: usize = 3;
 
-/// The commands that take a setting.
+/// The commands that use a setting.
 #[derive(Debug)]
 enum Commands {
-    /// These.
+    /// Only these commands.
     Only(&'static [&'static str]),
-    /// All that have the flag but these, each with the commands below it.
+    /// All commands with the flag except these and their subcommands.
     Except(&'static [&'static str]),
-    /// These, which read the value themselves: the environment's own choice has precedence.
+    /// These commands, which read the value themselves, because the value of the environment has precedence.
     Offered(&'static [&'static str]),
 }
 
@@ -37,7 +38,7 @@ enum Commands {
 pub(crate) struct Setting {
     /// The name in a configuration file.
     pub(crate) name: &'static str,
-    /// The variable.
+    /// The name of the variable.
     pub(crate) variable: &'static str,
     /// The id of the argument.
     argument: &'static str,
@@ -50,7 +51,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: "registry",
         variable: "SOLUTION_REGISTRY",
         argument: "registry",
-        // Elsewhere, the flag decides whether the cluster's record is read.
+        // For other commands, the presence of the flag decides whether the cluster's record is read.
         commands: Commands::Only(&["import", "registry push", "registry check", "setup"]),
     },
     Setting {
@@ -81,7 +82,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: "key",
         variable: "SOLUTION_KEY",
         argument: "keys",
-        // These verify receipts and lists of checksums, or store keys.
+        // These commands verify receipts and lists of checksums, or store keys.
         commands: Commands::Except(&["checksums", "history", "receipt", "sign", "trust"]),
     },
     Setting {
@@ -143,11 +144,11 @@ pub(crate) enum Source {
     File(PathBuf),
 }
 
-/// The values that are set, by the name of the setting.
+/// The configured values, by the name of the setting.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, (Vec<String>, Source)>,
-    /// The files that were looked for, with whether they exist.
+    /// The configuration files, each with whether it exists.
     pub(crate) files: Vec<(PathBuf, bool)>,
 }
 
@@ -160,7 +161,7 @@ enum FileValue {
     List(Vec<String>),
 }
 
-/// The configuration file of the machine or of the user; none for a user without a home directory.
+/// Returns the path of a configuration file; none for a user without a home directory.
 pub(crate) fn file(scope: Scope) -> Option<PathBuf> {
     match scope {
         Scope::System => Some(PathBuf::from(SYSTEM)),
@@ -173,7 +174,7 @@ pub(crate) fn text(path: &Path) -> anyhow::Result<String> {
     if !path.try_exists().unwrap_or(true) {
         return Ok(String::new());
     }
-    String::from_utf8(own::read(path, SIZE)?)
+    String::from_utf8(disk::read_owned(path, SIZE)?)
         .with_context(|| format!("cannot use the configuration `{}`", path.display()))
 }
 
@@ -183,7 +184,7 @@ pub(crate) fn edit(text: &str, values: &[(&str, Option<&str>)]) -> anyhow::Resul
     let mut edited = String::new();
     let mut is_dropped = false;
     for line in text.lines() {
-        // A value can continue in lines that are indented, and a list in lines with a dash.
+        // The value of a setting can continue on indented lines, and a list on lines with a dash.
         if !line.starts_with([' ', '\t', '-', '#']) {
             let name = line.split(':').next().unwrap_or_default().trim();
             is_dropped = values.iter().any(|(changed, _)| *changed == name);
@@ -197,19 +198,19 @@ pub(crate) fn edit(text: &str, values: &[(&str, Option<&str>)]) -> anyhow::Resul
         expected.remove(*name);
         if let Some(value) = value {
             expected.insert((*name).to_owned(), FileValue::Text((*value).to_owned()));
-            // The strings of JSON are strings of YAML.
+            // A JSON string is also a YAML string.
             let value = serde_json::to_string(value)?;
             edited.extend([*name, ": ", &value, "\n"]);
         }
     }
-    // Only a file with one setting in each line can be edited.
+    // Only a file with one setting per line can be edited.
     if parse(&edited).ok() != Some(expected) {
         bail!("the file does not have one setting per line");
     }
     Ok(edited)
 }
 
-/// The values of a configuration file; an empty one has none.
+/// Parses the values of a configuration file; an empty file has none.
 fn parse(text: &str) -> anyhow::Result<BTreeMap<String, FileValue>> {
     let is_empty = |line: &str| line.trim().is_empty() || line.starts_with('#');
     if text.lines().all(is_empty) {
@@ -226,20 +227,36 @@ impl Settings {
     /// Fails if a file cannot be read, has an unknown setting, or could have been written by another user.
     pub(crate) fn read() -> anyhow::Result<Self> {
         let mut settings = Self::default();
-        // The first one that has a value wins.
+        // The first source with a value has precedence.
         for setting in SETTINGS {
             if let Some(value) = environment::variable(setting.variable) {
                 settings.set(setting, vec![value], Source::Variable);
             }
         }
+        settings.add_files()?;
+        Ok(settings)
+    }
+
+    /// Reads the configuration files, without the variables.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settings::read`].
+    pub(crate) fn read_files() -> anyhow::Result<Self> {
+        let mut settings = Self::default();
+        settings.add_files()?;
+        Ok(settings)
+    }
+
+    fn add_files(&mut self) -> anyhow::Result<()> {
         for path in [Scope::User, Scope::System].into_iter().filter_map(file) {
             let exists = path.try_exists().unwrap_or(true);
             if exists {
-                settings.read_file(&path)?;
+                self.read_file(&path)?;
             }
-            settings.files.push((path, exists));
+            self.files.push((path, exists));
         }
-        Ok(settings)
+        Ok(())
     }
 
     fn read_file(&mut self, path: &Path) -> anyhow::Result<()> {
@@ -284,7 +301,7 @@ impl Settings {
         values.first().map(PathBuf::from)
     }
 
-    /// The command line in which flags have these values if they are not given.
+    /// Returns the command line with these values as the defaults of its flags.
     pub(crate) fn apply(&self, program: Command) -> Command {
         program.mut_subcommands(|command| {
             let path = command.get_name().to_owned();
@@ -297,9 +314,10 @@ impl Settings {
             let id = argument.get_id().as_str();
             let mut settings = SETTINGS.iter();
             let setting = settings.find(|setting| setting.is_for(path, id));
-            let setting = setting.filter(|it| !matches!(it.commands, Commands::Offered(_)));
+            let setting =
+                setting.filter(|setting| !matches!(setting.commands, Commands::Offered(_)));
             match setting.and_then(|setting| self.value(setting.name)) {
-                // Defaults of clap live as long as the program.
+                // Defaults of clap must live as long as the program.
                 Some((values, _)) => {
                     let values = values.iter().map(|value| &*value.clone().leak());
                     argument.default_values(values).required(false)

@@ -1,10 +1,11 @@
-//! Words that are typed for a command: spellings of earlier versions, and the names that other tools have for it.
+//! Alternative spellings of commands: those of earlier versions, which still work, and the names of other tools, for
+//! which a hint is shown. Existing scripts therefore work with newer versions.
 
 use std::ffi::{OsStr, OsString};
 
 use crate::render;
 
-/// Commands that earlier versions had at the top, and where they are now.
+/// Commands that earlier versions had at the top level, with their current path.
 const MOVED: &[(&str, [&str; 2])] = &[
     ("activate", ["crds", "activate"]),
     ("cat", ["archive", "cat"]),
@@ -23,7 +24,7 @@ const MOVED: &[(&str, [&str; 2])] = &[
     ("values", ["archive", "values"]),
 ];
 
-/// Names that other tools have for a command: what people want, and the command for it.
+/// Names of commands in other tools, each with its purpose and the corresponding command.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("add", "import an archive", "import ARCHIVE"),
     ("build", "build an archive", "pack SOURCE --key KEY"),
@@ -75,7 +76,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("verify", "verify an archive", "validate ARCHIVE"),
 ];
 
-/// Commands that delete: a typing error must not lead to them.
+/// Commands that delete. They are never suggested for a typing error.
 const DESTRUCTIVE: &[&str] = &[
     "deactivate",
     "delete",
@@ -85,7 +86,7 @@ const DESTRUCTIVE: &[&str] = &[
     "unimport",
 ];
 
-/// Commands of which `-o` named a file, which `--out` does now, and the values that `-o` has.
+/// Commands whose `-o` named a file in earlier versions. `--out` does so now, and `-o` selects a format.
 const OUT: &[&[&str]] = &[
     &["export"],
     &["history"],
@@ -94,7 +95,7 @@ const OUT: &[&[&str]] = &[
 ];
 const FORMATS: &[&str] = &["human", "json", "table", "yaml"];
 
-/// The command line in the spelling of this version.
+/// Converts a command line to the current spelling.
 pub(crate) fn current(mut typed: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = verb(&typed) else {
         return typed;
@@ -137,7 +138,7 @@ pub(crate) fn current(mut typed: Vec<OsString>) -> Vec<OsString> {
     respelled.collect()
 }
 
-/// The place of the command: the first word that is neither an option nor its value, behind `help` if that is asked.
+/// Returns the position of the command: the first word that is neither an option nor its value, and not `help`.
 fn verb(typed: &[OsString]) -> Option<usize> {
     let is_value = |at: usize| {
         ["--output", "-o"]
@@ -158,7 +159,7 @@ fn verb(typed: &[OsString]) -> Option<usize> {
     Some(first)
 }
 
-/// What to do instead of a command that does not exist.
+/// Returns the hint for a command that does not exist.
 pub(crate) fn suggestion(word: &str, similar: &[String]) -> Option<String> {
     if let Some((_, purpose, command)) = KNOWN.iter().find(|(known, ..)| *known == word) {
         return Some(format!("to {purpose}, run `solution {command}`"));

@@ -1,13 +1,12 @@
-//! The trust policies of this machine and this user: one file each, in two folders that nobody else may write to.
+//! The trust policies of this machine and this user: one file each, in two folders that no other user may write to.
 //!
-//! A policy that is not read could be the stricter one for a Solution, so nothing in the folders is passed over in
-//! silence: a file of another name, of somebody else, or with a mistake in it ends the command. So does a folder that
-//! somebody else could take away, or put another in the place of: everything above it, along every link, must be root's
-//! or the user's too, also when the folder does not exist. And whoever asks is told which folders were read.
+//! A policy that is not read could be a stricter one for a Solution, so the program never skips a file in these folders
+//! silently. A file with another kind of name, with another owner or with a mistake ends the command. The same is true
+//! for a folder that another user could remove or replace: everything above it, along every link, must belong to root
+//! or the user, even if the folder does not exist. The program reports which folders were read.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::{Context as _, anyhow, bail};
 use files::ownership::{self, OwnershipError, ResolvedPath};
@@ -17,34 +16,34 @@ use serde::Serialize;
 use signing::{Policies, Policy, PolicyError, PublicKey};
 
 use crate::args::Output;
+use crate::disk::{self, Modes, WriteMode, cannot_read, effective_user};
 use crate::failure::{self, Failure, cannot};
-use crate::own::{self, Modes, Write, cannot_read, user};
 use crate::{environment, render};
 
-/// The policies of this machine.
+/// The folder of this machine's policies.
 const SYSTEM: &str = "/etc/solution/trust.d";
-/// What a policy's file is called after its name.
+/// The extension of policy files.
 const EXTENSION: &str = ".yaml";
 
-/// Whose policies.
+/// The owner of policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Everybody's on this machine.
+    /// The policies of this machine, which apply to all users.
     System,
-    /// Those of the user who runs the program.
+    /// The policies of the current user.
     User,
 }
 
-/// A policy and the file that it stands in.
+/// A policy with its file.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredPolicy {
     pub(crate) path: PathBuf,
     pub(crate) document: TrustPolicy,
     pub(crate) policy: Policy,
 }
 
-impl Stored {
-    /// The policy that a document describes.
+impl StoredPolicy {
+    /// Parses the policy in a document.
     pub(crate) fn new(path: PathBuf, document: TrustPolicy) -> Result<Self, PolicyError> {
         let policy = Policy::new(&document)?;
         Ok(Self {
@@ -54,7 +53,7 @@ impl Stored {
         })
     }
 
-    /// Each key by its id, with whose it is.
+    /// Returns each key by its id, with its comment.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (KeyId, Option<&str>)> {
         self.document.spec.keys.iter().filter_map(|key| {
             let id = PublicKey::from_pem(&key.pem).ok()?.id();
@@ -66,14 +65,14 @@ impl Stored {
 /// A folder that was looked into.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PolicyFolder")]
-pub(crate) struct Folder {
+pub(crate) struct PolicyDirectory {
     /// The path of the folder.
     path: PathBuf,
     /// How many policies it has; null if there is no such folder.
     policies: Option<usize>,
 }
 
-/// The folder of a scope. A user whose folder is not known could have policies there, so nothing goes on without them.
+/// Returns the folder of a scope. It fails for a user without a known folder, because policies could be missed.
 pub(crate) fn folder(scope: Scope) -> Result<PathBuf, Failure> {
     let config = match scope {
         Scope::System => return Ok(PathBuf::from(SYSTEM)),
@@ -87,25 +86,26 @@ pub(crate) fn folder(scope: Scope) -> Result<PathBuf, Failure> {
     })
 }
 
-/// All policies, those of the machine first, each folder's in the order of their names; and where they were looked for.
-pub(crate) fn stored() -> Result<(Vec<Stored>, Vec<Folder>), Failure> {
+/// Returns all policies and the searched directories. Policies of the machine come first, then in the order of their
+/// names.
+pub(crate) fn stored() -> Result<(Vec<StoredPolicy>, Vec<PolicyDirectory>), Failure> {
     let (mut all, mut folders) = (Vec::new(), Vec::new());
     for path in [folder(Scope::System)?, folder(Scope::User)?] {
         let policies = read_folder(&path, &mut all).map_err(failure::policies)?;
-        folders.push(Folder { path, policies });
+        folders.push(PolicyDirectory { path, policies });
     }
     Ok((all, folders))
 }
 
-/// The policies, put together, and where they were looked for.
-pub(crate) fn policies() -> Result<(Policies, Vec<Folder>), Failure> {
+/// Returns the combined policies and the searched directories.
+pub(crate) fn policies() -> Result<(Policies, Vec<PolicyDirectory>), Failure> {
     let (stored, folders) = stored()?;
     Ok((together(&stored)?, folders))
 }
 
-/// Where policies were looked for, in one line.
-pub(crate) fn in_words(folders: &[Folder]) -> String {
-    let words = folders.iter().map(|Folder { path, policies }| {
+/// Describes the searched policy directories in one line.
+pub(crate) fn in_words(folders: &[PolicyDirectory]) -> String {
+    let words = folders.iter().map(|PolicyDirectory { path, policies }| {
         let found = match policies {
             None => "no such directory".to_owned(),
             Some(0) => "empty".to_owned(),
@@ -117,22 +117,22 @@ pub(crate) fn in_words(folders: &[Folder]) -> String {
     format!("looked for policies in {}", render::list(words))
 }
 
-/// Says where policies were looked for, if a person reads.
-pub(crate) fn say(folders: &[Folder], output: Output) {
+/// Prints the searched directories to people.
+pub(crate) fn print_policy(folders: &[PolicyDirectory], output: Output) {
     if output == Output::Human && !folders.is_empty() {
         render::note(in_words(folders));
     }
 }
 
-/// Policies that are to stand beside each other.
-pub(crate) fn together(stored: &[Stored]) -> Result<Policies, Failure> {
+/// Combines policies. Fails if they contradict each other.
+pub(crate) fn together(stored: &[StoredPolicy]) -> Result<Policies, Failure> {
     let policies = stored.iter().map(|stored| stored.policy.clone()).collect();
     Policies::new(policies).map_err(failure::together)
 }
 
-/// Reads the policies of a folder: how many it has, or none if there is no such folder.
-fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<usize>> {
-    let target = ownership::directory(folder, user());
+/// Reads the policies of a folder, and returns their number. None if the folder does not exist.
+fn read_folder(folder: &Path, all: &mut Vec<StoredPolicy>) -> anyhow::Result<Option<usize>> {
+    let target = ownership::directory(folder, effective_user());
     let target = match target.map_err(|error| untrusted(folder, error))? {
         ResolvedPath::There(target) => target,
         ResolvedPath::Missing(_) => return Ok(None),
@@ -140,7 +140,7 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<us
     let entries = fs::read_dir(target).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = entries.map_err(|error| cannot_read(folder, error))?;
     let mut names: Vec<_> = entries.iter().map(fs::DirEntry::file_name).collect();
-    // What editors and package managers keep beside a file.
+    // Editors and package managers keep such files next to others.
     names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
     names.sort();
     let (shown, most) = (folder.display(), limits::TRUST_POLICIES);
@@ -154,7 +154,7 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<us
     Ok(Some(policies))
 }
 
-fn read_file(path: &Path) -> anyhow::Result<Stored> {
+fn read_file(path: &Path) -> anyhow::Result<StoredPolicy> {
     let shown = path.display();
     let name = path.file_name().and_then(|name| name.to_str());
     let name: KubernetesName = name
@@ -162,7 +162,7 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
         .ok_or_else(|| {
             anyhow!("`{shown}` does not have the name of a policy, `<name>{EXTENSION}`")
         })?;
-    let bytes = own::read(path, limits::TRUST_POLICY_SIZE);
+    let bytes = disk::read_owned(path, limits::TRUST_POLICY_SIZE);
     let bytes = bytes.map_err(|error| match error.downcast() {
         Ok(exposed) => untrusted(path, exposed),
         Err(other) => other,
@@ -173,11 +173,11 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
     if *held != name {
         bail!("`{shown}` contains the policy `{held}`: the names must be equal");
     }
-    Stored::new(path.to_owned(), document)
+    StoredPolicy::new(path.to_owned(), document)
         .with_context(|| format!("cannot use the policy in `{shown}`"))
 }
 
-/// Refuses what somebody else could have written, or led elsewhere.
+/// Returns the error for a path that another user could have written or redirected.
 fn untrusted(path: &Path, error: OwnershipError) -> anyhow::Error {
     match error {
         OwnershipError::Io { path, source } => cannot_read(&path, source),
@@ -185,19 +185,19 @@ fn untrusted(path: &Path, error: OwnershipError) -> anyhow::Error {
     }
 }
 
-/// Where a policy of this name stands in a folder.
+/// Returns the path of a policy in a directory.
 pub(crate) fn file(folder: &Path, name: &KubernetesName) -> PathBuf {
     folder.join(format!("{name}{EXTENSION}"))
 }
 
-/// Everybody may know whom this machine trusts.
+/// The modes of policy files. They contain no secrets, so all users may read them.
 const MODES: Modes = Modes {
     file: 0o644,
     folder: 0o755,
 };
 
-/// Writes a policy in one step: readers see the old one or the new one, never a part.
-pub(crate) fn write(path: &Path, document: &TrustPolicy, write: Write) -> Result<(), Failure> {
+/// Writes a policy in one step. Readers see the old or the new content, never a part.
+pub(crate) fn write(path: &Path, document: &TrustPolicy, write: WriteMode) -> Result<(), Failure> {
     let text = document.to_text();
-    own::write(path, text.as_bytes(), MODES, write).map_err(cannot("write", path))
+    disk::write_atomically(path, text.as_bytes(), MODES, write).map_err(cannot("write", path))
 }

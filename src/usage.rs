@@ -1,67 +1,69 @@
-//! What was typed: a command, a question for help, or a mistake, which gets the words and the shape of every other failure.
+//! The parsed command line: a command, a request for help, or a mistake, which is reported like every other failure. As
+//! a kubectl plugin, the texts name `kubectl solution`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
-use clap::FromArgMatches as _;
-use clap::error::ErrorKind;
-use clap::error::{ContextKind, ContextValue};
+use clap::builder::{Resettable, StyledStr};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, FromArgMatches as _};
 use schemas::printable;
 
 use crate::args::{Output, choose};
-use crate::commands::Cli;
+use crate::commands::{self, Cli};
 use crate::failure::Failure;
 use crate::hints::Verb;
 use crate::settings::{self, Settings};
-use crate::{commands, plugin, render, spelling};
+use crate::{render, spelling};
 
-/// A command line.
-pub(crate) enum Typed {
-    /// To be run.
+/// A parsed command line.
+pub(crate) enum ParsedCommandLine {
+    /// A command to run.
     Command(Box<Cli>, Verb),
-    /// To be answered by the help or the version.
+    /// A request for the help or the version.
     Help(clap::Error),
-    /// That does not exist, and how the failure is to be shown.
+    /// An invalid command line, with the output format for its failure.
     Wrong(Output, Failure),
 }
 
-/// Reads the command line.
-pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
+/// Parses the command line.
+pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> ParsedCommandLine {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let typed = spelling::current(typed);
     let settings = match Settings::read() {
         Ok(settings) => settings,
         Err(_) if settings::is_independent(&typed) => Settings::default(),
-        Err(error) => return Typed::Wrong(wished(&typed), Failure::usage(error)),
+        Err(error) => return ParsedCommandLine::Wrong(wished(&typed), Failure::usage(error)),
     };
     let error = match parse(&typed, &settings) {
-        Ok((cli, verb)) => return Typed::Command(Box::new(cli), verb),
+        Ok((cli, verb)) => return ParsedCommandLine::Command(Box::new(cli), verb),
         Err(error) => error,
     };
     let output = wished(&typed);
     match (error.kind(), output) {
         (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, _)
         | (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Output::Human) => {
-            Typed::Help(error)
+            ParsedCommandLine::Help(error)
         }
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Output::Json) => {
             let failure = Failure::usage("no command is given");
-            Typed::Wrong(output, failure.hint("for more information, try '--help'"))
+            ParsedCommandLine::Wrong(output, failure.hint("for more information, try '--help'"))
         }
-        _ => Typed::Wrong(output, failure(&again(&typed, &settings).unwrap_or(error))),
+        _ => ParsedCommandLine::Wrong(output, failure(&again(&typed, &settings).unwrap_or(error))),
     }
 }
 
-/// What these words ask for; the first is the program, as it was started.
+/// Parses a command line. Its first word is the name with which the program was started.
 fn parse(typed: &[OsString], settings: &Settings) -> Result<(Cli, Verb), clap::Error> {
     let command = settings.apply(commands::command());
-    let mut command = plugin::as_typed(command, typed.first());
+    let mut command = as_typed(command, typed.first());
     let matches = command.try_get_matches_from_mut(typed)?;
     let verb = Verb::of(&command, &matches);
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     Ok((cli, verb))
 }
 
-/// How the user wants results to be shown, of a command line that is wrong elsewhere.
+/// Returns the requested output format of a command line that is wrong elsewhere.
 fn wished(typed: &[OsString]) -> Output {
     let options = typed.iter().take_while(|argument| *argument != "--");
     let options: Vec<_> = options.map(|argument| argument.to_string_lossy()).collect();
@@ -85,15 +87,16 @@ fn wished(typed: &[OsString]) -> Output {
     )
 }
 
-/// The same error about arguments that may be shown: its text repeats them, and is then taken apart by its lines.
+/// Returns the same error for arguments that may be shown. Its text repeats them, and is then split into lines.
 fn again(typed: &[OsString], settings: &Settings) -> Option<clap::Error> {
     let shown = typed.iter().map(|argument| argument.to_string_lossy());
     let shown = shown.map(|argument| printable(&argument).into_owned().into());
     parse(&shown.collect::<Vec<_>>(), settings).err()
 }
 
-/// A command that does not exist is answered with the one that does what people mean by it. Of other errors, the first
-/// paragraph is the cause with its objects on lines of their own, and each line of the others is a hint.
+/// Returns the failure for an invalid command line. For an unknown command, it has the most probable command as a hint.
+/// For other errors, the first paragraph is the cause, whose objects are on separate lines, and each further line is a
+/// hint.
 fn failure(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     if error.kind() == ErrorKind::InvalidSubcommand
@@ -123,7 +126,7 @@ fn failure(error: &clap::Error) -> Failure {
     hints.fold(Failure::usage(message.trim_end()), Failure::hint)
 }
 
-/// The command whose usage an error shows: `solution` or a group of its commands.
+/// Returns the command whose usage an error shows: `solution` or a group of its commands.
 fn above(text: &str) -> String {
     let (_, usage) = text.split_once("Usage: ").unwrap_or(("", "solution"));
     let words = usage.split_whitespace();
@@ -131,7 +134,7 @@ fn above(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A tip, the usage or a pointer to the help as a hint is written here: in lower case and without a full stop.
+/// Formats a tip, the usage or a pointer to the help as a hint: in lower case and without a full stop.
 fn hint(line: &str) -> String {
     let line = line
         .trim()
@@ -142,6 +145,51 @@ fn hint(line: &str) -> String {
     first.into_iter().chain(rest).collect()
 }
 
+/// The file name of the kubectl plugin.
+const FILE: &str = "kubectl-solution";
+/// The command with which users call the plugin.
+const TYPED: &str = "kubectl solution";
+
+/// Returns the command line under the name with which the program was started.
+fn as_typed(command: Command, started: Option<&OsString>) -> Command {
+    let file = started.and_then(|path| Path::new(path).file_name());
+    if file == Some(OsStr::new(FILE)) {
+        reworded(command).bin_name(TYPED)
+    } else {
+        command
+    }
+}
+
+/// Returns the same verbs with help texts in which commands begin with the typed program name.
+fn reworded(command: Command) -> Command {
+    let (short, long) = (words(command.get_about()), words(command.get_long_about()));
+    let (after, after_long) = (
+        words(command.get_after_help()),
+        words(command.get_after_long_help()),
+    );
+    let command = command.about(short).long_about(long);
+    let command = command.after_help(after).after_long_help(after_long);
+    let command = command.mut_args(|argument| {
+        let (short, long) = (words(argument.get_help()), words(argument.get_long_help()));
+        argument.help(short).long_help(long)
+    });
+    command.mut_subcommands(reworded)
+}
+
+/// Replaces the word `solution` in a text if it is the program's name, which is followed by a space.
+fn words(text: Option<&StyledStr>) -> Resettable<StyledStr> {
+    let reworded = text.map(|text| {
+        let text = text.ansi().to_string();
+        let words = text.split_inclusive([' ', '\n', '`']);
+        let words = words.map(|word| match word {
+            "solution " => "kubectl solution ",
+            other => other,
+        });
+        words.collect::<String>().into()
+    });
+    reworded.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,8 +197,10 @@ mod tests {
     fn wrong(arguments: &[&str]) -> (Output, Vec<String>) {
         let typed = ["solution"].iter().chain(arguments).map(OsString::from);
         match read(typed) {
-            Typed::Wrong(output, failure) => (output, failure.lines().collect()),
-            Typed::Command(..) | Typed::Help(_) => panic!("{arguments:?} is not wrong"),
+            ParsedCommandLine::Wrong(output, failure) => (output, failure.lines().collect()),
+            ParsedCommandLine::Command(..) | ParsedCommandLine::Help(_) => {
+                panic!("{arguments:?} is not wrong")
+            }
         }
     }
 

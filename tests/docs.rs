@@ -1,5 +1,5 @@
-//! The documents hold together: the book has every page, every link leads to a file and a heading that are there, and
-//! the tests that are named exist.
+//! The consistency of the documentation: the table of contents lists every page, every link leads to an existing file
+//! and heading, and the tests that pages name exist.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,16 +9,16 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// The pages of the book.
+/// The folder of the book.
 const BOOK: &str = "docs";
 
 /// The book's table of contents.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// The pages beside it.
+/// The pages outside of the book.
 const BESIDE: [&str; 3] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
 
-/// The links and images of a page, and the anchors that others can link to.
+/// The links and images of a page, and the anchors that other pages can link to.
 #[derive(Default)]
 struct Page {
     links: Vec<String>,
@@ -48,7 +48,7 @@ impl Page {
         page
     }
 
-    /// The anchor of a heading, as GitHub and mdBook make it.
+    /// Adds the anchor of a heading, as GitHub and mdBook generate it.
     fn add(&mut self, heading: &str) {
         let kept = heading.to_lowercase();
         let kept = kept.trim().chars().filter_map(|c| match c {
@@ -69,7 +69,7 @@ impl Page {
     }
 }
 
-/// Every page, by its path from the root of the checkout.
+/// Returns every page, by its path from the root of the repository.
 fn pages() -> BTreeMap<PathBuf, Page> {
     let mut open = vec![PathBuf::from(BOOK)];
     let mut pages: Vec<PathBuf> = BESIDE.iter().map(PathBuf::from).collect();
@@ -87,7 +87,7 @@ fn pages() -> BTreeMap<PathBuf, Page> {
     pages.into_iter().map(read).collect()
 }
 
-/// Where a link of a page leads, from the root of the checkout.
+/// Returns the target of a page's link, from the root of the repository.
 fn target(page: &Path, link: &str) -> PathBuf {
     let mut target = page.parent().unwrap().to_owned();
     for part in Path::new(link).components() {
@@ -100,7 +100,7 @@ fn target(page: &Path, link: &str) -> PathBuf {
     target
 }
 
-/// What is wrong with a link, if anything.
+/// Returns the problem of a link, if it has one.
 fn problem(pages: &BTreeMap<PathBuf, Page>, from: &Path, link: &str) -> Option<String> {
     if link.contains("://") {
         return None;
@@ -148,18 +148,18 @@ fn the_book_has_every_page_once() {
     assert_eq!(listed, there);
 }
 
-/// The names of the tests of a directory, as `module::name`.
+/// Collects the names of the tests in a directory, as `module::name`.
 fn tests_in(directory: &Path, tests: &mut BTreeSet<String>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             tests_in(&path, tests);
-        } else if path.extension().is_some_and(|it| it == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             let module = path.file_stem().unwrap().to_str().unwrap();
             let text = fs::read_to_string(&path).unwrap();
             let text = text.replace("#[tokio::test", "#[test]");
             let after = text.split("#[test]").skip(1);
-            let names = after.filter_map(|it| it.split_once("fn ")?.1.split_once("()"));
+            let names = after.filter_map(|text| text.split_once("fn ")?.1.split_once("()"));
             tests.extend(names.map(|(name, _)| format!("{module}::{name}")));
         }
     }
@@ -177,12 +177,15 @@ fn tests_that_the_documents_name_are_there() {
     let code = section.split('`').skip(1).step_by(2);
     let named: BTreeSet<&str> = code.filter(|name| name.contains("::")).collect();
     assert!(named.len() > 30, "{named:#?}");
-    let lost: Vec<&&str> = named.iter().filter(|it| !tests.contains(**it)).collect();
+    let lost: Vec<&&str> = named
+        .iter()
+        .filter(|name| !tests.contains(**name))
+        .collect();
     assert!(lost.is_empty(), "no such tests: {lost:#?}");
 }
 
-/// What shows that an attack fails is named beside it, and is there: a test, alone or behind its module, all tests of a
-/// module, or a file of them.
+/// The page on security names the tests for each attack: a test, alone or with its module, all tests of a module, or a
+/// file of tests. All of them must exist.
 #[test]
 fn tests_of_attacks_that_the_documents_name_are_there() {
     let mut tests = BTreeSet::new();
@@ -208,17 +211,19 @@ fn tests_of_attacks_that_the_documents_name_are_there() {
     let is_there = |name: &&&str| match name.split_once("::") {
         Some((module, "*")) => tests
             .iter()
-            .any(|it| it.starts_with(&format!("{module}::"))),
+            .any(|test| test.starts_with(&format!("{module}::"))),
         Some(_) => tests.contains(**name),
         None if name.contains('/') => Path::new(name).exists(),
-        None => tests.iter().any(|it| it.ends_with(&format!("::{name}"))),
+        None => tests
+            .iter()
+            .any(|test| test.ends_with(&format!("::{name}"))),
     };
     assert!(named.len() > 80, "{named:#?}");
-    let lost: Vec<&&str> = named.iter().filter(|it| !is_there(it)).collect();
+    let lost: Vec<&&str> = named.iter().filter(|name| !is_there(name)).collect();
     assert!(lost.is_empty(), "no such tests: {lost:#?}");
 }
 
-/// Flags of other programs that pages name alone.
+/// Flags of other programs that pages mention alone.
 const FOREIGN: &[&str] = &[
     "--bundle",
     "--config",
@@ -241,7 +246,7 @@ const FOREIGN: &[&str] = &[
 /// Flags of every command.
 const GLOBAL: &[&str] = &["--help", "--output", "--verbose", "--version"];
 
-/// Every command with its flags, as the command reference lists them.
+/// Returns every command with its flags, from the command reference.
 fn reference() -> BTreeMap<String, BTreeSet<String>> {
     let text = fs::read_to_string("docs/reference/cli.md").unwrap();
     let sections = text.split("\n## ").skip(1);
@@ -252,7 +257,7 @@ fn reference() -> BTreeMap<String, BTreeSet<String>> {
     named.collect()
 }
 
-/// The flags that a text names.
+/// Returns the flags that a text names.
 fn flags(text: &str) -> BTreeSet<String> {
     let is_flag = |c: char| c == '-' || c.is_ascii_lowercase();
     let words = text.split(|c: char| !is_flag(c));
@@ -260,7 +265,7 @@ fn flags(text: &str) -> BTreeSet<String> {
     flags.map(str::to_owned).collect()
 }
 
-/// The command lines and the flags alone in the code of a page.
+/// Returns the command lines, and the flags without a command, in the code of a page.
 fn code(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut commands, mut alone) = (Vec::new(), Vec::new());
     let text = text.replace("\\\n", " ");
@@ -282,13 +287,13 @@ fn code(text: &str) -> (Vec<String>, Vec<String>) {
     (commands, alone)
 }
 
-/// Whether a text is a command of this program. A result may begin with the name of a column.
+/// Returns whether a text is a command of this program. A result may begin with the name of a column.
 fn is_command(text: &str) -> bool {
     text.strip_prefix("solution ")
         .is_some_and(|rest| !rest.starts_with(' '))
 }
 
-/// The fault of a command line, if it has one.
+/// Returns the problem of a command line, if it has one.
 fn fault(known: &BTreeMap<String, BTreeSet<String>>, command: &str) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().skip(1).collect();
     let name = |word: &&&str| word.chars().all(|c| c == '-' || c.is_ascii_lowercase());
@@ -332,7 +337,7 @@ fn every_command_and_flag_on_a_page_exists() {
     let mut faults = Vec::new();
     for path in pages().into_keys().filter(|path| !path.ends_with("cli.md")) {
         let text = fs::read_to_string(&path).unwrap();
-        // The words of earlier versions are theirs.
+        // Entries of earlier versions may use their old names.
         let text = text.split("\n## 1.0.0").next().unwrap();
         let (commands, alone) = code(text);
         counted += commands.len();
@@ -350,7 +355,7 @@ fn every_command_and_flag_on_a_page_exists() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// The files of an installed package that a text names.
+/// Returns the files of an installed package that a text names.
 fn installed_files(text: &str) -> Vec<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let words = text.split(|c| !is_part(c));
@@ -365,8 +370,8 @@ fn installed_files(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The destinations of the assets of one kind of package in `Cargo.toml`, below `usr`: those that end with `/` are
-/// directories with whatever is there.
+/// Returns the destinations of the assets of one kind of package in `Cargo.toml`, below `usr`. A destination that ends
+/// with `/` is a directory with any files.
 fn assets(kind: &str) -> Vec<String> {
     let manifest = fs::read_to_string("Cargo.toml").unwrap();
     let section = format!("[package.metadata.{kind}]");

@@ -1,5 +1,5 @@
-//! Archives of Helm charts: what is read has an artifact that readers of images read. The fuzzer decides names, kinds and
-//! contents of the entries; a quarter of the inputs are taken for the tar itself.
+//! Archives of Helm charts: if a chart is accepted, its artifact is valid for readers of images. The fuzzer decides
+//! names, kinds and contents of the entries. A quarter of the inputs are used as the tar itself.
 #![no_main]
 
 use std::io::Write as _;
@@ -55,7 +55,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gzip.finish().expect("writing to memory does not fail")
 }
 
-/// A tar that mostly begins with a good `Chart.yaml`.
+/// Returns a tar that mostly begins with a valid `Chart.yaml`.
 fn tar(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut tar = Vec::new();
     if !choices.byte().is_multiple_of(8) {

@@ -1,4 +1,4 @@
-//! `CONTENTS`: what is read is written back to the same bytes, in order, and is found again.
+//! `CONTENTS`: an accepted list is written back to the same bytes, in order, and every entry is found again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! The envelope: it has one spelling, so what is read is written back to the same bytes. And nobody's envelope but the
-//! publisher's has a signature by the publisher.
+//! The DSSE envelope: it has one spelling, so an accepted envelope is written back to the same bytes. Only the
+//! publisher's envelope has a signature by the publisher.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use schemas::{Envelope, Statement};
 use signing::{SecretKey, Trust};
 
-/// The secret key whose 32 bytes are all 7: its signature stands in a seed.
+/// The secret key whose 32 bytes are all 7. A seed contains its signature.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
 -----END PRIVATE KEY-----
@@ -31,7 +31,7 @@ fuzz_target!(|text: &[u8]| {
         assert!(text.len() == size || Envelope::from_slice(text).is_err());
         return;
     }
-    // The padding is written here: the fuzzer need not find 65,000 spaces.
+    // The target adds the padding: the fuzzer need not find 65,000 spaces.
     let mut bytes = text.to_vec();
     bytes.resize(size - 1, b' ');
     bytes.push(b'\n');

@@ -1,5 +1,5 @@
-//! Image manifests and indexes: only documents of known types, without addresses outside, that any strict reader of JSON
-//! reads alike.
+//! Image manifests and indexes: accepted documents have known types and no external URLs, and every strict JSON reader
+//! reads them alike.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -23,5 +23,9 @@ fuzz_target!(|bytes: &[u8]| {
         ImageDocument::Index(_) => value["manifests"].as_array().map_or(0, Vec::len),
     };
     assert_eq!(document.descriptors().count(), named);
-    assert!(document.descriptors().all(|it| it.urls.is_empty()));
+    assert!(
+        document
+            .descriptors()
+            .all(|descriptor| descriptor.urls.is_empty())
+    );
 });

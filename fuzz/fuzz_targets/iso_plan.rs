@@ -1,5 +1,5 @@
-//! The plan: whatever files can be laid out are covered exactly once by metadata and data, are read back from the written
-//! image as they were given, and no byte of the metadata can be another without being found at its place.
+//! The layout plan. Metadata and data cover the image of any files exactly once. The written image is read back as the
+//! same files. A change of any metadata byte is detected at its position.
 #![no_main]
 
 use std::convert::Infallible;
@@ -58,13 +58,13 @@ fn file(choices: &mut Choices<'_>) -> InputFile {
     let len = 1 + usize::from(choices.byte() % 12);
     let name = choices.bytes(len).iter();
     let name = name.map(|byte| char::from(NAMES[usize::from(*byte) % NAMES.len()]));
-    // A long component now and then: the first character many times.
+    // Some names have a long component: the first character many times.
     let mut path: String = name.collect();
     if repeat > 20 {
         let first = path.chars().next().unwrap_or('x').to_string();
         path.insert_str(0, &first.repeat(repeat * 4));
     }
-    // One content has one size, which its number says: nothing, little, or several sections.
+    // The size follows from the content's number: empty, small, or multiple sections.
     let content = choices.byte();
     let size = match content % 8 {
         0 => 0,
@@ -79,10 +79,10 @@ fn file(choices: &mut Choices<'_>) -> InputFile {
     }
 }
 
-/// Regions ascend, and cover the image exactly once together with the extents.
+/// Asserts that the regions ascend, and that regions and extents cover the image exactly once.
 fn covers(plan: &ImagePlan) {
     let extents = plan.extents().iter();
-    let mut runs: Vec<(u64, u64)> = extents.map(|it| (it.offset, it.size)).collect();
+    let mut runs: Vec<(u64, u64)> = extents.map(|extent| (extent.offset, extent.size)).collect();
     let visited: Result<(), Infallible> = plan.visit_metadata(&mut |region| {
         runs.push((region.offset, region.bytes.size()));
         Ok(())
@@ -110,18 +110,25 @@ fn reads_back(plan: &ImagePlan, medium: &Sparse) {
         let entry = found.next().expect("every file is in the image");
         assert_eq!((entry.path.as_str(), entry.size), (&*file.path, file.size));
         assert_eq!(entry.kind, EntryKind::File);
-        let place = plan.extent_of(&file.path).map(|it| (it.offset, it.size));
-        let read = entry.extents.first().map(|it| (it.offset, it.size));
+        let place = plan
+            .extent_of(&file.path)
+            .map(|extent| (extent.offset, extent.size));
+        let read = entry
+            .extents
+            .first()
+            .map(|extent| (extent.offset, extent.size));
         assert_eq!(place, read);
     }
     assert!(found.next().is_none(), "no other file is in the image");
 }
 
-/// Changes one byte that is not file data.
+/// Changes one byte that is not file data, and asserts that the reader detects it.
 fn notices(plan: &ImagePlan, medium: &Sparse, at: u64, change: u8) {
     let at = at % plan.image_size();
     let mut extents = plan.extents().iter();
-    if change == 0 || extents.any(|it| (it.offset..it.offset + it.size).contains(&at)) {
+    if change == 0
+        || extents.any(|extent| (extent.offset..extent.offset + extent.size).contains(&at))
+    {
         return;
     }
     let mut byte = [0];
@@ -129,6 +136,9 @@ fn notices(plan: &ImagePlan, medium: &Sparse, at: u64, change: u8) {
     let changed = [byte[0] ^ change];
     medium.write_all_at(&changed, at).expect("it is inside");
     let found = compare(plan, medium, 2).expect("memory can be read");
-    let found: Vec<_> = found.iter().map(|it| (it.offset, it.found)).collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|difference| (difference.offset, difference.found))
+        .collect();
     assert_eq!(found, [(at, changed[0])]);
 }

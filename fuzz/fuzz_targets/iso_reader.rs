@@ -1,5 +1,5 @@
-//! The reader of images by any tool, on an image that was changed: no more is read than the limits allow, and what comes
-//! out is a tree: sorted, every path once and safe, every extent inside the medium, within every limit.
+//! The reader of images by any tool, on a changed image. It reads no more than the limits allow. Its result is a sorted
+//! tree in which every path is safe and unique, and every extent is inside the medium and within every limit.
 #![no_main]
 
 use iso9660::limits::Limits;
@@ -50,7 +50,7 @@ fn check(tree: &Tree, size: u64) {
             assert!(!component.contains(char::is_control), "{:?}", entry.path);
         }
         if let Some((parent, _)) = entry.path.rsplit_once('/') {
-            let found = entries.binary_search_by(|it| it.path.as_str().cmp(parent));
+            let found = entries.binary_search_by(|entry| entry.path.as_str().cmp(parent));
             let parent = &entries[found.expect("a parent is there")];
             assert_eq!(parent.kind, EntryKind::Directory);
         }

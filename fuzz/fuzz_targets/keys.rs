@@ -1,5 +1,5 @@
-//! Key files: a public key has one id, and is written and read back as the same; a secret key signs what its public key
-//! verifies.
+//! Key files: a public key has one id, and is read back as the same key after writing. A secret key signs, and its
+//! public key verifies.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Objects of a release: every text of theirs is taken apart at its placeholders, and each object is compiled. Compiling what
-//! was compiled changes nothing, and what is in no placeholder and in no piece is only a `$` before a literal.
+//! Objects of a release: every text is split at its placeholders, and each object is compiled. Compiling a compiled
+//! object changes nothing. Text outside placeholders and pieces is only a `$` before a literal.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -46,7 +46,10 @@ fuzz_target!(|bytes: &[u8]| {
     for object in objects.all {
         placeholder::each_text(&object.value, &mut |pointer, text| {
             assert_eq!(
-                object.value.pointer(pointer).and_then(|it| it.as_str()),
+                object
+                    .value
+                    .pointer(pointer)
+                    .and_then(|value| value.as_str()),
                 Some(text)
             );
             let Ok(pieces) = placeholder::pieces(text) else {

@@ -1,5 +1,5 @@
-//! A request to `solution serve`: its head, its target and its fields are read without contradictions, whatever follows
-//! them. The first eight bytes are the size of what is asked for.
+//! A request to `solution serve`: its head, its target and its fields are read without contradictions, with any
+//! following bytes. The first eight bytes are the size of the requested content.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! What anybody can do to a signed archive afterwards: it is accepted only if nothing but the list of signatures changed.
+//! Changes to a signed archive: the archive is accepted only if nothing but the list of signatures changed.
 #![no_main]
 
 use std::fs;
@@ -24,7 +24,7 @@ fn place() -> &'static Place {
     })
 }
 
-/// Where the envelope lies.
+/// The range of the envelope.
 const ENVELOPE: std::ops::Range<usize> = 65_536..131_072;
 
 fuzz_target!(|bytes: &[u8]| {

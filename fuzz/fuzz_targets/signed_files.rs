@@ -1,5 +1,5 @@
-//! What a hostile publisher can sign: a manifest, roles, a definition, an image manifest and a configuration of any content.
-//! The check ends with findings, whatever they hold.
+//! A hostile publisher's files: a manifest, roles, a definition, an image manifest and a configuration with any
+//! content. The check always ends with findings.
 #![no_main]
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The statement: what is read is written and read back as the same, whatever fields were ignored.
+//! The statement: an accepted statement is read back as the same after writing. Unknown fields are ignored.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

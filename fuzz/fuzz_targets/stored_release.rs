@@ -1,6 +1,6 @@
-//! What Helm has stored of a release, which whoever may write Secrets can have written: what is read is not larger than its
-//! limits, and its objects are read as those of a rendering. The fuzzer decides the JSON; a quarter of the inputs are taken
-//! for the Secret's value itself.
+//! Helm's stored release, which anyone with write access to Secrets can forge. An accepted release stays within its
+//! limits, and its objects are read as those of a rendering. The fuzzer decides the JSON. A quarter of the inputs are
+//! used as the Secret's value itself.
 #![no_main]
 
 use std::io::Write as _;

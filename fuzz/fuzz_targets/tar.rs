@@ -1,7 +1,7 @@
-//! Tar files, as `docker-archive:` and `oci-archive:` read them in place: whatever the headers say, a file that is found lies
-//! inside, on a block, and is found again by the same name.
+//! Tar files, as `docker-archive:` and `oci-archive:` read them in place. With any headers, a file that is found is
+//! inside the archive and on a block, and is found again by the same name.
 //!
-//! The fuzzer decides what the headers say; their checksums and the lengths in extended headers are made right, mostly.
+//! The fuzzer decides the headers. The target mostly corrects their checksums and the lengths in extended headers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ use sources::tar::Entries;
 
 const BLOCK: usize = 512;
 
-/// Files, links, directories, extended headers of both kinds, and what no reader of images wants.
+/// Files, links, directories, extended headers of both kinds, and entries that readers of images ignore.
 const KINDS: &[u8] = b"000112255xxLKgS34679\0DMVNA";
 
 const KEYS: [&str; 8] = [
@@ -42,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A tar, and the names in it.
+/// Returns a tar, and the names in it.
 fn tar(choices: &mut Choices<'_>) -> (Vec<u8>, Vec<String>) {
     let (mut tar, mut names) = (Vec::new(), Vec::new());
     while !choices.is_empty() {
@@ -78,7 +78,7 @@ fn extended(choices: &mut Choices<'_>, names: &mut Vec<String>) -> Vec<u8> {
         let len = usize::from(choices.byte() % 64);
         let value = choices.bytes(len);
         names.extend(std::str::from_utf8(value).map(ToOwned::to_owned));
-        // The length counts itself.
+        // The length includes its own digits.
         let rest = key.len() + value.len() + 3;
         let mut len = rest + 1;
         while len.to_string().len() + rest != len {
@@ -106,7 +106,7 @@ fn header(choices: &mut Choices<'_>, kind: u8, name: &[u8], link: &[u8], len: us
     };
     block[257..257 + magic.len()].copy_from_slice(magic);
     match choices.byte() {
-        // The length in binary, as GNU has it for large files; any bytes; a prefix of the name.
+        // A binary length, as GNU tar writes it for large files; random bytes; a prefix of the name.
         248 => {
             block[124] = 0x80 | choices.byte();
             block[128..132].copy_from_slice(&choices.number().to_be_bytes());

@@ -1,5 +1,5 @@
-//! YAML: the documents of any file, as one and taken apart, the manifest of an archive, the source of one, and the policies
-//! of a site. What is read is written and read back as the same.
+//! YAML: the documents of any file, the manifest of an archive, the source of an archive, and the policies of a site.
+//! An accepted document is read back as the same after writing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use signing::Policy;
 
 fuzz_target!(|bytes: &[u8]| {
     if let (Ok(documents), Ok(parts)) = (yaml::go::documents(bytes), yaml::parts(bytes)) {
-        let apart: Result<Vec<_>, _> = parts.iter().map(yaml::Part::document).collect();
+        let apart: Result<Vec<_>, _> = parts.iter().map(yaml::DocumentText::document).collect();
         if let Ok(apart) = apart {
             assert_eq!(apart.into_iter().flatten().collect::<Vec<_>>(), documents);
         }

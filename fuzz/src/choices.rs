@@ -1,6 +1,6 @@
-//! The fuzzer's bytes as a stream of small decisions. When they run out, every further one is zero.
+//! The fuzzer's bytes as a stream of small decisions. At the end of the bytes, every further decision is zero.
 
-/// What is left of the fuzzer's bytes.
+/// The remaining bytes of the fuzzer.
 #[derive(Debug)]
 pub struct Choices<'a>(&'a [u8]);
 
@@ -11,13 +11,13 @@ impl<'a> Choices<'a> {
         Self(bytes)
     }
 
-    /// Whether nothing is left to decide.
+    /// Returns whether no bytes remain.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub fn byte(&mut self) -> u8 {
         match self.0 {
             [] => 0,
@@ -28,18 +28,18 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// A number of four bytes.
+    /// Returns a number of four bytes.
     pub fn number(&mut self) -> u32 {
         u32::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// A place below `end`, which must not be zero.
+    /// Returns a number below `end`, which must not be zero.
     pub fn below(&mut self, end: usize) -> usize {
         let number = u32::from_le_bytes([self.byte(), self.byte(), self.byte(), 0]);
         usize::try_from(number).map_or(0, |number| number % end)
     }
 
-    /// Up to `most` of the next bytes.
+    /// Returns up to `most` of the next bytes.
     pub fn bytes(&mut self, most: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(most.min(self.0.len()));
         self.0 = rest;

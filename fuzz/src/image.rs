@@ -1,5 +1,5 @@
-//! A small image with every kind of record, and changes to it: nobody finds a directory record by rolling dice, so the
-//! fuzzer decides what to write into one.
+//! A small image with every kind of record, and changes to it. Random bytes almost never hit a directory record, so the
+//! fuzzer decides where to write.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use crate::{Choices, Sparse};
 
 const SECTOR: usize = 2048;
 
-/// An image to be changed, and the sectors of it that hold anything.
+/// An image, and its sectors that are not zero.
 #[derive(Debug)]
 pub struct Base {
     /// Its bytes.
@@ -17,7 +17,8 @@ pub struct Base {
     used: Vec<usize>,
 }
 
-/// The image of a few files, without the tail of zeros: directories in directories, a shared content, an empty file, clashing and long names.
+/// Returns the image of a few files, without the trailing zeros: nested directories, shared content, an empty file,
+/// clashing and long names.
 pub fn small() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
     BASE.get_or_init(build)
@@ -54,7 +55,11 @@ fn build() -> Base {
     let plan = plan(Layout::V1, input).expect("the files can be laid out");
     let medium = Sparse::new(plan.image_size());
     write_metadata(&plan, &medium).expect("memory can be written");
-    let end = plan.extents().iter().map(|it| it.offset + it.size).max();
+    let end = plan
+        .extents()
+        .iter()
+        .map(|extent| extent.offset + extent.size)
+        .max();
     let end = usize::try_from(end.unwrap_or_default().next_multiple_of(SECTOR as u64));
     let mut bytes = vec![0; end.expect("a small image")];
     iso9660::ReadAt::read_exact_at(&medium, &mut bytes, 0).expect("the image is larger");
@@ -62,7 +67,7 @@ fn build() -> Base {
 }
 
 impl Base {
-    /// An image of any origin.
+    /// Creates a base from any image.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         let used = bytes.chunks(SECTOR).enumerate();
@@ -71,7 +76,7 @@ impl Base {
         Self { bytes, used }
     }
 
-    /// The image with the changes that the fuzzer chose.
+    /// Returns the image with the changes that the fuzzer chose.
     #[must_use]
     pub fn patched(&self, choices: &mut Choices<'_>) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
@@ -85,13 +90,13 @@ impl Base {
                     let len = usize::from(choices.byte());
                     put(&mut bytes, at, choices.bytes(len));
                 }
-                // A number as ECMA-119 7.3.3 records it.
+                // A number in the encoding of ECMA-119 7.3.3.
                 2 => {
                     let number = choices.number() >> (choices.byte() % 32);
                     put(&mut bytes, at, &number.to_le_bytes());
                     put(&mut bytes, at + 4, &number.to_be_bytes());
                 }
-                // A sector twice, or a piece of one: records that are whole.
+                // A copy of a sector or of a part of it, so that its records stay valid.
                 3 => {
                     let from = self.used[usize::from(choices.byte()) % self.used.len()];
                     let from = from + choices.below(SECTOR);
@@ -100,7 +105,7 @@ impl Base {
                     put(&mut bytes, at, &piece);
                 }
                 4 => bytes.truncate(at),
-                // An insertion: everything in the sector behind it moves.
+                // An insertion, which moves the rest of the sector.
                 _ => {
                     let piece = choices.bytes(16);
                     let end = bytes.len().min(sector + SECTOR);
@@ -115,7 +120,7 @@ impl Base {
     }
 }
 
-/// Writes what fits.
+/// Writes the bytes that fit.
 fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
     if let Some(place) = bytes.get_mut(at..) {
         let len = what.len().min(place.len());

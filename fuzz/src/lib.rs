@@ -1,7 +1,7 @@
-//! What the fuzz targets share: bytes as a stream of choices, and media that count what is read from them.
+//! The common code of the fuzz targets: bytes as a stream of choices, and media that limit reads.
 //!
-//! Each target is one file in `fuzz_targets`, and its head says what must hold. Errors are always fine; panics, hangs,
-//! greed, and answers that contradict each other are bugs.
+//! Each target is one file in `fuzz_targets`, and its first comment names the invariant. Errors are always allowed.
+//! Panics, hangs, excessive memory, and contradictory results are bugs.
 
 mod choices;
 mod image;

@@ -1,4 +1,4 @@
-//! Media in memory: one that counts what is read, one that may be larger than the memory.
+//! Media in memory: one limits the bytes that are read, the other may be larger than the memory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use iso9660::{ReadAt, WriteAt};
 const SECTOR: u64 = iso9660::SECTOR_SIZE;
 const SECTOR_LEN: usize = 2048;
 
-/// A medium that panics when a reader asks for more than it may.
+/// A medium that panics when a reader exceeds its budget.
 #[derive(Debug)]
 pub struct Watched {
     bytes: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// A medium of which `budget` bytes may be read.
+    /// Creates a medium of which `budget` bytes may be read.
     #[must_use]
     pub fn new(bytes: Vec<u8>, budget: u64) -> Self {
         let left = Cell::new(budget);
@@ -34,7 +34,7 @@ impl ReadAt for Watched {
     }
 }
 
-/// A medium that keeps only the sectors that are not zero.
+/// A medium that stores only the sectors that are not zero.
 #[derive(Debug)]
 pub struct Sparse {
     size: u64,
@@ -42,7 +42,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// A medium of `size` zeros.
+    /// Creates a medium of `size` zeros.
     #[must_use]
     pub fn new(size: u64) -> Self {
         let sectors = RefCell::default();
@@ -57,7 +57,7 @@ impl Sparse {
     }
 }
 
-/// The pieces of a run of bytes: the sector, the start in it, and the range of the run.
+/// Splits a run of bytes at sectors: the sector, the start in it, and the range of the run.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -77,7 +77,7 @@ impl ReadAt for Sparse {
         let first = offset / SECTOR;
         let last = (offset + buf.len() as u64).div_ceil(SECTOR);
         let sectors = self.sectors.borrow();
-        // Zeros are most of it, and cost nothing.
+        // Most of the medium is zero, which takes no memory.
         if sectors.range(first..last).next().is_none() {
             return Ok(());
         }

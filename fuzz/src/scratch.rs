@@ -1,10 +1,10 @@
-//! A file for archives.
+//! A temporary file for archives.
 
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-/// A place that goes away with the process, if that ends well.
+/// A file that is removed when the process ends normally.
 #[derive(Debug)]
 pub struct Scratch {
     _directory: TempDir,
@@ -13,7 +13,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A place of its own.
+    /// Creates a new temporary file.
     #[must_use]
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");

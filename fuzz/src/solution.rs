@@ -1,4 +1,4 @@
-//! A small Solution as its publisher signs it, whatever its files hold.
+//! A small signed Solution with arbitrary files.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use archive::tree::derived;
 use archive::{
-    ArchiveFile, FileSource, MANIFEST, Overwrite, README, ROLE, StatementInfo, Unsigned, crd_path,
+    ArchiveFile, FileSource, MANIFEST, Overwrite, README, ROLE, StatementInfo, UnsignedArchive,
+    crd_path,
 };
+use progress::{Cancel, Watch};
 use schemas::{Digest, Document, Image, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
-use validator::{CheckOptions, Depth, Report, Signatures};
-use watch::{Cancel, Watch};
+use validator::{CheckDepth, CheckOptions, Report, SignaturePolicy};
 
 /// The key whose 32 bytes are all 7.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
@@ -23,36 +24,38 @@ MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
 
 const LAYER: &[u8] = b"a layer";
 
-/// The texts that the fuzzer writes.
+/// The texts of the Solution's files.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
     /// `manifest.yaml`.
     pub manifest: &'a [u8],
-    /// The operator's roles.
+    /// The roles of the operator.
     pub roles: &'a [u8],
-    /// Its definition.
+    /// The custom resource definition.
     pub definition: &'a [u8],
-    /// The image's manifest or index. `@CONFIG` and `@LAYER` stand for what a descriptor says of the two.
+    /// The image's manifest or index. `@CONFIG` and `@LAYER` are replaced by their descriptors.
     pub document: &'a [u8],
     /// The image's configuration.
     pub config: &'a [u8],
 }
 
 impl<'a> Texts<'a> {
-    /// The texts of a good Solution.
+    /// Returns the texts of a valid Solution.
     #[must_use]
     pub fn good() -> Self {
         Self::split(include_bytes!("../seeds/signed_files/good"))
     }
 
-    /// Texts with a line of `=====` between them. What is missing is empty.
+    /// Splits an input at lines of `=====`. A missing text is empty.
     #[must_use]
     pub fn split(bytes: &'a [u8]) -> Self {
         const BETWEEN: &[u8] = b"=====\n";
         let mut rest = Some(bytes);
         let mut next = || {
             let bytes = rest.take().unwrap_or_default();
-            let at = bytes.windows(BETWEEN.len()).position(|it| it == BETWEEN);
+            let at = bytes
+                .windows(BETWEEN.len())
+                .position(|window| window == BETWEEN);
             match at {
                 None => bytes,
                 Some(at) => {
@@ -99,7 +102,7 @@ pub fn write(path: &Path, texts: &Texts<'_>) {
         requires: Vec::new(),
         optional: Vec::new(),
     };
-    let unsigned = Unsigned::new(info, files.into_iter().map(file).collect());
+    let unsigned = UnsignedArchive::new(info, files.into_iter().map(file).collect());
     let key = SecretKey::from_pem(KEY).expect("a key");
     let signed = unsigned.expect("the files can be laid out").sign(&[key]);
     let watch = Watch::silent(Cancel::never());
@@ -115,8 +118,10 @@ fn image_files(id: &SolutionId, texts: &Texts<'_>) -> Vec<(String, Vec<u8>)> {
     let named = |bytes: &[u8]| format!(r#""digest":"{}","size":{}"#, digest(bytes), bytes.len());
     let document = replace(texts.document, b"@CONFIG", named(texts.config).as_bytes());
     let document = replace(&document, b"@LAYER", named(LAYER).as_bytes());
-    let is_index = document.windows(11).any(|it| it == b"\"manifests\"");
-    // A content is there once, whatever it is.
+    let is_index = document
+        .windows(11)
+        .any(|window| window == b"\"manifests\"");
+    // A blob is stored once, even if it has multiple uses.
     let mut blobs = vec![LAYER.to_vec()];
     if texts.config != LAYER && texts.config != document {
         blobs.push(texts.config.to_vec());
@@ -154,7 +159,7 @@ fn image_files(id: &SolutionId, texts: &Texts<'_>) -> Vec<(String, Vec<u8>)> {
 }
 
 fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    match text.windows(from.len()).position(|it| it == from) {
+    match text.windows(from.len()).position(|window| window == from) {
         None => text.to_vec(),
         Some(at) => [&text[..at], to, &text[at + from.len()..]].concat(),
     }
@@ -169,12 +174,12 @@ fn digest(bytes: &[u8]) -> Digest {
 pub fn report(path: &Path) -> Report {
     let key = SecretKey::from_pem(KEY).expect("a key").public();
     let options = CheckOptions {
-        signatures: Signatures::Check {
+        signatures: SignaturePolicy::Check {
             trust: Some(Trust::new(vec![key], None).expect("one key").into()),
             allow_unsigned: None,
         },
         detached: Vec::new(),
-        depth: Depth::Everything,
+        depth: CheckDepth::Everything,
         threads: NonZeroUsize::MIN,
         now: None,
     };
@@ -183,7 +188,7 @@ pub fn report(path: &Path) -> Report {
     for finding in report.findings() {
         let known = rules::catalogue::FINDINGS
             .iter()
-            .any(|it| it.id == finding.id);
+            .any(|entry| entry.id == finding.id);
         assert!(known && !finding.message.is_empty() && !finding.fix.is_empty());
     }
     report

@@ -1,8 +1,10 @@
-//! Limits on data that is read from a site's registry, cluster and files, and on the durations of waits.
+//! Limits on data that is read from a site's registry, cluster and files, and on the durations of waits. They protect
+//! this process and the API server from content of unexpected size. The limits for documents are in `schemas::limits`
+//! and `rules::limits`.
 
 use std::time::Duration;
 
-/// The number of receipts that are kept. They fit in one page of a list ([`deployer::limits::PAGE`]), which every
+/// The number of receipts that are kept. They fit in one page of a list ([`kubernetes::limits::PAGE`]), which every
 /// change requests once. More are kept only if each is the last change of something that is deployed.
 pub const RECEIPTS: usize = 200;
 
@@ -27,7 +29,7 @@ pub const SUPPORT_SECRETS: usize = 4 << 20;
 
 /// The number of objects that are written or removed in parallel, the same as for reading. With it, an API server whose
 /// etcd is on a disk needs half the time for each object.
-pub const SIDE_BY_SIDE: usize = deployer::limits::PARALLEL;
+pub const SIDE_BY_SIDE: usize = kubernetes::limits::PARALLEL;
 
 /// The pause between two checks of whether a webhook is served. The check costs the API server little.
 pub const SERVED_POLL: Duration = Duration::from_millis(500);
@@ -40,7 +42,7 @@ pub const RECEIPT_OBJECTS: usize = 100;
 pub const RECEIPT_PLACES: usize = 500;
 
 /// The length of the reason in a receipt in characters, the same as for a server's own message.
-pub const RECEIPT_REASON: usize = deployer::limits::MAX_MESSAGE;
+pub const RECEIPT_REASON: usize = kubernetes::limits::MAX_MESSAGE;
 
 /// The length of the name and of the version of a chart in Helm's storage, in characters. Anyone who may write Secrets
 /// in the namespace controls these texts.

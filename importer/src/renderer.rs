@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use deployer::Object;
+use kubernetes::Object;
 use schemas::yaml;
 
 /// The file with the objects to pass on, in the directory that the post-renderer receives.

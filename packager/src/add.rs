@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use manifests::reference;
+use progress::Watch;
 use rules::catalogue::source::IMAGE;
 use schemars::JsonSchema;
 use schemas::{
@@ -13,10 +14,9 @@ use schemas::{
 };
 use serde::Serialize;
 use validator::Finding;
-use watch::Watch;
 
 use crate::error::PackError;
-use crate::missing::MissingImage;
+use crate::missing_images::MissingImage;
 use crate::pack::{self, PackRequest};
 use crate::preview::{Preview, preview};
 use crate::source_files::SOLUTION;
@@ -25,7 +25,8 @@ use crate::{Event, load};
 /// Images that were added to a source.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Added {
+#[schemars(rename = "Added")]
+pub struct AddedImages {
     /// The file.
     pub file: PathBuf,
     /// The added images.
@@ -40,22 +41,25 @@ pub struct Added {
 /// # Errors
 ///
 /// Returns [`PackError::Unwritten`] with the missing lines if the list of images has a form that cannot be edited.
-pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Added, PackError> {
+pub fn add_images(
+    request: &PackRequest,
+    watch: &Watch<'_, Event>,
+) -> Result<AddedImages, PackError> {
     let file = request.directory.join(SOLUTION);
     let (missing, mut findings) = match pack::missing(request, watch) {
         Ok(()) => (Vec::new(), Vec::new()),
         // Missing images can be added in spite of other findings.
         Err(PackError::RefusedSource(refused)) if !refused.missing.is_empty() => {
-            (refused.missing, others(refused.findings))
+            (refused.missing, other_findings(refused.findings))
         }
         Err(error) => return Err(error),
     };
     let text = load::text(&request.directory)?;
     let unwritten = || PackError::Unwritten(image_lines(&missing, &[]));
     let source = SolutionSource::from_slice(text.as_bytes()).map_err(|_| unwritten())?;
-    let added = named(&missing, &source.spec.images);
+    let added = with_unique_places(&missing, &source.spec.images);
     if added.is_empty() {
-        return Ok(Added {
+        return Ok(AddedImages {
             file,
             added,
             findings,
@@ -77,9 +81,9 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
     if !findings.is_empty()
         && let Err(PackError::RefusedSource(refused)) = pack::missing(request, &watch.with(&tell))
     {
-        findings = others(refused.findings);
+        findings = other_findings(refused.findings);
     }
-    Ok(Added {
+    Ok(AddedImages {
         file,
         added,
         findings,
@@ -91,11 +95,11 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
 pub fn add_and_preview(
     request: &PackRequest,
     watch: &Watch<'_, Event>,
-) -> Result<(Added, Result<Preview, PackError>), PackError> {
+) -> Result<(AddedImages, Result<Preview, PackError>), PackError> {
     let tell = once(watch);
     let added = match add_images(request, &watch.with(&tell)) {
         // The preview reports all findings.
-        Err(PackError::RefusedSource(_)) => Added {
+        Err(PackError::RefusedSource(_)) => AddedImages {
             file: request.directory.join(SOLUTION),
             added: Vec::new(),
             findings: Vec::new(),
@@ -115,7 +119,7 @@ fn once<'a>(watch: &'a Watch<'_, Event>) -> impl Fn(Event) + Sync + 'a {
 }
 
 /// Returns the findings that are not about missing images.
-fn others(mut findings: Vec<Finding>) -> Vec<Finding> {
+fn other_findings(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.retain(|finding| finding.id != IMAGE.id);
     findings
 }
@@ -123,7 +127,7 @@ fn others(mut findings: Vec<Finding>) -> Vec<Finding> {
 /// Returns the lines for these images in `spec.images`.
 #[must_use]
 pub fn image_lines(missing: &[MissingImage], images: &[SourceImage]) -> String {
-    lines(&named(missing, images), "    ")
+    lines(&with_unique_places(missing, images), "    ")
 }
 
 fn lines(images: &[SourceImage], indent: &str) -> String {
@@ -137,7 +141,7 @@ fn lines(images: &[SourceImage], indent: &str) -> String {
 }
 
 /// Returns each image once, with a place that no other image has.
-fn named(missing: &[MissingImage], images: &[SourceImage]) -> Vec<SourceImage> {
+fn with_unique_places(missing: &[MissingImage], images: &[SourceImage]) -> Vec<SourceImage> {
     let mut taken: BTreeSet<ImagePlace> = images.iter().map(SourceImage::place).collect();
     let references: BTreeMap<&str, &ImageReference> = missing
         .iter()
@@ -279,8 +283,8 @@ mod tests {
             &digest,
             "r.test/b/app:1",
         ];
-        let known = named(&missing(&["q.test/x/app:2"]), &[]);
-        let places: Vec<String> = named(&missing(&references), &known)
+        let known = with_unique_places(&missing(&["q.test/x/app:2"]), &[]);
+        let places: Vec<String> = with_unique_places(&missing(&references), &known)
             .iter()
             .map(|image| format!("{} {}", image.place(), image.source))
             .collect();
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn lines_are_added_where_the_list_is_and_nothing_else_changes() {
-        let added = named(&missing(&["r.test/db:16"]), &[]);
+        let added = with_unique_places(&missing(&["r.test/db:16"]), &[]);
         let line = "- {name: \"db\", tag: \"16\", source: \"docker://r.test/db:16\"}\n";
         for (text, expected) in [
             (

@@ -10,19 +10,19 @@ use schemas::{
     API_VERSION, ArchivePath, Digest, Image, ImagePlace, ImageReference, Referrers, Solution,
     SolutionSpec,
 };
-use sources::{Collected, Here};
+use sources::{CollectedImage, LocalBlob};
 
 use crate::charts::{self, LoadedChart};
 use crate::documentation::LoadedDocumentation;
 use crate::error::PackError;
-use crate::load::Loaded;
+use crate::load::LoadedSource;
 use crate::programs::{self, LoadedProgram};
 
 /// Returns every file of the archive, except those that the `archive` crate creates. `source` returns the source of
 /// each blob.
 pub(crate) fn files(
-    loaded: &Loaded,
-    collected: &[Collected],
+    loaded: &LoadedSource,
+    collected: &[CollectedImage],
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, PackError> {
     let mut images: Vec<Image> = collected.iter().map(image).collect();
@@ -65,7 +65,7 @@ pub(crate) fn files(
 }
 
 /// Returns the artifacts of charts, programs and documentation as images. They have no entry in `spec.images`.
-pub(crate) fn artifacts(loaded: &Loaded) -> Vec<Image> {
+pub(crate) fn artifacts(loaded: &LoadedSource) -> Vec<Image> {
     let mut artifacts = charts::images(&loaded.charts);
     artifacts.extend(programs::images(&loaded.programs));
     artifacts.extend(
@@ -78,13 +78,13 @@ pub(crate) fn artifacts(loaded: &Loaded) -> Vec<Image> {
 }
 
 /// Returns the sizes of the distinct blobs of these artifacts.
-pub(crate) fn artifact_blobs(loaded: &Loaded) -> BTreeMap<Digest, u64> {
+pub(crate) fn artifact_blobs(loaded: &LoadedSource) -> BTreeMap<Digest, u64> {
     let artifacts = artifacts(loaded).into_iter();
     artifacts.flat_map(|image| image.blobs).collect()
 }
 
 /// Returns the objects of all sets, compiled for these images.
-fn objects(loaded: &Loaded, images: &[Collected]) -> Vec<ArchiveFile> {
+fn objects(loaded: &LoadedSource, images: &[CollectedImage]) -> Vec<ArchiveFile> {
     let of_charts = charts::images(&loaded.charts);
     let charts = of_charts.iter();
     let charts = charts.filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
@@ -99,21 +99,21 @@ fn objects(loaded: &Loaded, images: &[Collected]) -> Vec<ArchiveFile> {
 
 /// Returns the references of the images. Referrers are excluded, because no container runs them.
 pub(crate) fn references(
-    images: &[Collected],
+    images: &[CollectedImage],
 ) -> impl Iterator<Item = (ImagePlace, &ImageReference)> + Clone {
     let images = images.iter().filter(|image| image.subject.is_none());
     images.filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)))
 }
 
 /// Returns the number of images, including charts, and the number of their signatures and other referrers.
-pub(crate) fn count(loaded: &Loaded, images: &[Collected]) -> (usize, usize) {
+pub(crate) fn count(loaded: &LoadedSource, images: &[CollectedImage]) -> (usize, usize) {
     let mut all: Vec<Image> = images.iter().map(image).collect();
     all.extend(artifacts(loaded));
     Referrers::count(&all)
 }
 
 /// Returns a local blob, or one that will be downloaded to its path, as a source of the archive.
-pub(crate) fn file(blob: &Here) -> FileSource {
+pub(crate) fn file(blob: &LocalBlob) -> FileSource {
     FileSource::File {
         path: blob.path.clone(),
         offset: blob.offset,
@@ -125,7 +125,7 @@ fn own_path(path: &str) -> ArchivePath {
         .expect("the format's own paths are inside the grammar")
 }
 
-fn image(image: &Collected) -> Image {
+fn image(image: &CollectedImage) -> Image {
     let contents = &image.contents;
     let blobs = contents.blobs.iter();
     Image {
@@ -141,7 +141,7 @@ fn image(image: &Collected) -> Image {
 
 /// Returns `manifest.yaml`: the contents of `solution.yaml` without the sources of images. The images are sorted and
 /// include their referrers.
-pub(crate) fn manifest(loaded: &Loaded, images: &[Collected]) -> Solution {
+pub(crate) fn manifest(loaded: &LoadedSource, images: &[CollectedImage]) -> Solution {
     let referrers = images.iter().filter(|image| image.subject.is_some());
     let referrers = referrers.map(|image| image.place.clone());
     let spec = &loaded.source.spec;

@@ -7,12 +7,12 @@ use manifests::reference;
 use schemas::{ImagePlace, ImageReference, ReleaseName, SolutionId, SourceImage, SourceSpec};
 
 use crate::evidence::ImageEvidence;
-use crate::in_values::RepositoryInValues;
-use crate::missing::MissingImage;
+use crate::example_inputs;
+use crate::missing_images::MissingImage;
 use crate::practices::ChartPractices;
 use crate::problems::SourceProblems;
-use crate::rendered::ReachesOut;
-use crate::stand_ins;
+use crate::rendered::ExternalParts;
+use crate::value_images::RepositoryInValues;
 
 /// A remark on a chart for its publisher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum ChartRemark {
     /// The place of a value that must be a string but that YAML parses as another type.
     NoText(String),
     /// The parts of the chart that are outside its namespace.
-    ReachesOut(ReachesOut),
+    ReachesOut(ExternalParts),
     /// A repository in the values that no rendered object names.
     TurnedOff(RepositoryInValues),
     /// A repository in the values that occurs without a tag, and the place of that occurrence.
@@ -72,7 +72,8 @@ pub(crate) fn names_of_images<'a>(
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)>,
 ) -> BTreeMap<String, ImagePlace> {
     let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
-    let mut names = stand_ins::addresses(&stand_ins::expansion(id, &places, &spec.parameters));
+    let mut names =
+        example_inputs::addresses(&example_inputs::expansion(id, &places, &spec.parameters));
     names.extend(references.filter_map(|(place, reference)| Some((complete(reference)?, place))));
     names
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource};
 use charts::{Chart, ChartArtifact, IgnoreRules, ValuesError};
+use progress::Watch;
 use rules::PlaceholderNames;
 use rules::catalogue::charts::VALUES;
 use rules::catalogue::{Severity, source};
@@ -18,10 +19,9 @@ use schemas::{
 };
 use serde_json::{Map, Value};
 use sources::{Cache, Remote, SourceError, SourceNetwork};
-use watch::Watch;
 
 use crate::Event;
-use validator::{CarriedDefinitions, ErrorChain};
+use validator::{ErrorChain, PackagedDefinitions};
 
 use crate::error::PackError;
 use crate::problems::SourceProblems;
@@ -124,7 +124,7 @@ pub(crate) fn load(
 /// Adds findings for definitions in `crds/` that an archive cannot contain, before anything is downloaded. Returns true
 /// if the charts need the second version of the chart capability, which earlier versions do not support.
 pub(crate) fn check_definitions(charts: &[LoadedChart], problems: &mut SourceProblems<'_>) -> bool {
-    let mut definitions = CarriedDefinitions::default();
+    let mut definitions = PackagedDefinitions::default();
     for chart in charts {
         let path = archive::chart_path(&chart.release.name);
         let found = definitions.judge_chart(&path, chart.archive.digest, &chart.chart);
@@ -159,7 +159,7 @@ fn read(
     problems: &mut SourceProblems<'_>,
 ) -> Result<Option<(Vec<u8>, Chart)>, PackError> {
     if let ChartSource::File(path) | ChartSource::Dir(path) = source
-        && problems.below(field, path).is_none()
+        && problems.resolve_path(field, path).is_none()
     {
         return Ok(None);
     }
@@ -177,7 +177,7 @@ fn read(
             problems.at_field(validator::chart_finding(&source.problem), field, message);
         }
         Err(PackError::ChartFile(path)) => {
-            let path = problems.files.below(&path);
+            let path = problems.files.relative_path(&path);
             let message = format_args!(
                 "`{path}` cannot be in a chart: it is not a regular file, or there are too many files"
             );
@@ -305,7 +305,7 @@ fn merged(
     let mut values = Map::new();
     for (number, file) in files.iter().enumerate() {
         let field = format!("{field}[{number}]");
-        let Some(path) = problems.below(&field, file) else {
+        let Some(path) = problems.resolve_path(&field, file) else {
             continue;
         };
         let read = files::read(&path, schemas::limits::YAML_SIZE);

@@ -1,4 +1,5 @@
-//! The documentation that an archive may include: one HTML page, which becomes an artifact among the images.
+//! The documentation that an archive may include: one HTML page, which becomes an artifact among the images. Sites
+//! without access to the internet can then read it from the archive.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,14 +5,14 @@ use std::io;
 use std::path::PathBuf;
 
 use files::ReadError;
+use progress::Cancelled;
 use schemas::{
     ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource, ReleaseName, Tag,
 };
 use sources::{FailedImage, SourceError};
 use validator::Finding;
-use watch::Cancelled;
 
-use crate::missing::MissingImage;
+use crate::missing_images::MissingImage;
 
 /// The findings that refuse a source tree.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ pub enum PackError {
     Check(archive::OpenError),
     /// A site or the publisher's policy would refuse the archive.
     #[error("the archive would be rejected")]
-    Refused(Box<validator::JudgedFindings>),
+    Refused(Box<validator::EvaluatedFindings>),
     /// `init` would overwrite a file.
     #[error("`{}` already exists; nothing was written", .0.display())]
     Exists(PathBuf),
@@ -223,7 +223,7 @@ impl PackError {
     }
 
     /// Returns the error for an SBOM that could not be created.
-    pub(crate) fn unmade(place: &ImagePlace, error: sbom::SbomError) -> Self {
+    pub(crate) fn from_sbom_error(place: &ImagePlace, error: sbom::SbomError) -> Self {
         match error {
             sbom::SbomError::Cancelled(cancelled) => cancelled.into(),
             source => Self::Sbom {

@@ -12,19 +12,19 @@ mod add;
 mod assemble;
 mod chart_images;
 mod charts;
-mod compiled_in;
 mod documentation;
 mod error;
 mod evidence;
-mod in_values;
+mod example_inputs;
 mod init;
 mod load;
-mod missing;
+mod missing_images;
 mod operator;
 mod pack;
 mod practices;
 mod preview;
 mod problems;
+mod program_search;
 mod programs;
 mod provenance;
 mod render;
@@ -32,33 +32,33 @@ mod rendered;
 mod sboms;
 mod sets;
 mod source_files;
-mod stand_ins;
 #[cfg(test)]
 mod testing;
 mod tree_map;
+mod value_images;
 
 use std::path::PathBuf;
 
+use progress::Progress;
 use schemas::{ImagePlace, ReleaseName};
 use sources::CacheError;
-use watch::Progress;
 
-pub use add::{Added, add_and_preview, add_images, image_lines};
+pub use add::{AddedImages, add_and_preview, add_images, image_lines};
 pub use chart_images::ChartRemark;
 pub use charts::{ReadChart, read_chart};
-pub use compiled_in::ImageCandidate;
 pub use error::{PackError, RefusedSource};
 pub use evidence::{EvidenceReason, ImageEvidence};
-pub use in_values::RepositoryInValues;
 pub use init::init;
 pub use manifests::Mention;
-pub use missing::MissingImage;
-pub use pack::{PackRequest, Packed, Pinned, Signing, pack};
+pub use missing_images::MissingImage;
+pub use pack::{PackReport, PackRequest, PinnedImage, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
+pub use program_search::ImageCandidate;
 pub use programs::{PackedProgram, ProgramFile, ProgramKind};
 pub use render::ChartRenderer;
-pub use rendered::ReachesOut;
+pub use rendered::ExternalParts;
 pub use sboms::{PackedSboms, SbomRequest};
+pub use value_images::RepositoryInValues;
 
 /// An event during packing.
 #[derive(Debug)]

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use manifests::KnownImages;
+use progress::Watch;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
 use sources::{FailedImage, SourceError, SourceNetwork};
-use watch::Watch;
 
 use crate::Event;
 use crate::chart_images::{self, RenderedImages};
@@ -27,7 +27,7 @@ use crate::tree_map::TreeMap;
 
 /// A loaded source directory with its findings.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSource {
     /// The source directory; relative image sources start here.
     pub(crate) files: SourceFiles,
     /// The parsed `solution.yaml`.
@@ -58,7 +58,7 @@ pub(crate) struct Loaded {
 
 /// The settings for the use of `helm` on charts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ByHelm<'a> {
+pub(crate) struct HelmSettings<'a> {
     /// The renderer of charts.
     pub(crate) renderer: &'a ChartRenderer,
     /// The keyring with the keys that may sign charts; without it, signatures are not checked.
@@ -88,13 +88,13 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
 }
 
 /// Reads the texts of a source directory, and performs all checks that do not need images. Findings are collected in
-/// [`Loaded`]; charts are rendered in spite of findings if their inputs are valid. `network` provides remote charts.
+/// [`LoadedSource`]; charts are rendered in spite of findings if their inputs are valid. `network` provides remote charts.
 pub(crate) fn load(
     directory: &Path,
     network: &SourceNetwork<'_>,
-    by_helm: ByHelm<'_>,
+    by_helm: HelmSettings<'_>,
     watch: &Watch<'_, Event>,
-) -> Result<Loaded, PackError> {
+) -> Result<LoadedSource, PackError> {
     let bytes = bytes(directory)?;
     let files = SourceFiles {
         directory: directory.to_owned(),
@@ -125,7 +125,7 @@ pub(crate) fn load(
     let as_helm = charts::check_definitions(&charts, &mut problems);
     sets::check(&sets, &charts, spec, &mut problems);
     if references_are_known(spec) {
-        sets::check_images(&sets, &known(spec), &mut problems);
+        sets::check_images(&sets, &known_images(spec), &mut problems);
     }
     let are_signed = are_signed(&charts, &by_helm, network, &mut problems, watch)?;
     let rendered = if problems.is_empty() {
@@ -141,11 +141,11 @@ pub(crate) fn load(
     };
     if references_are_known(spec) {
         let references = known_references(spec).map(|(_, reference)| reference);
-        tell(&rendered, references.clone(), watch);
+        report_images(&rendered, references.clone(), watch);
         chart_images::check_images(&rendered, references, &mut problems);
     }
     let faults = problems.into_faults();
-    Ok(Loaded {
+    Ok(LoadedSource {
         files,
         sets,
         charts,
@@ -165,7 +165,7 @@ pub(crate) fn load(
 /// Checks whether all charts are signed by trusted keys, if a keyring is given. Other charts are not rendered.
 fn are_signed(
     charts: &[LoadedChart],
-    ByHelm { renderer, keyring }: &ByHelm<'_>,
+    HelmSettings { renderer, keyring }: &HelmSettings<'_>,
     network: &SourceNetwork<'_>,
     problems: &mut SourceProblems<'_>,
     watch: &Watch<'_, Event>,
@@ -187,8 +187,8 @@ fn read_operator(
     spec: &SourceSpec,
     problems: &mut SourceProblems<'_>,
 ) -> Result<(Vec<OperatorFile>, Vec<PathBuf>), PackError> {
-    let crds = problems.below("spec.crds", &spec.crds);
-    let roles = problems.below("spec.roles", &spec.roles);
+    let crds = problems.resolve_path("spec.crds", &spec.crds);
+    let roles = problems.resolve_path("spec.roles", &spec.roles);
     Ok(match (&spec.operator, crds, roles) {
         (Some(operator), Some(crds), Some(roles)) => {
             let files = OperatorPaths { crds, roles };
@@ -210,7 +210,7 @@ pub(crate) fn references_are_known(spec: &SourceSpec) -> bool {
 }
 
 /// Reports the images that charts name, and the remarks on charts.
-pub(crate) fn tell<'a>(
+pub(crate) fn report_images<'a>(
     rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
     watch: &Watch<'_, Event>,
@@ -230,14 +230,14 @@ fn known_references(
     images.filter_map(|image| Some((image.place(), image.known_reference()?)))
 }
 
-fn known(spec: &SourceSpec) -> KnownImages {
+fn known_images(spec: &SourceSpec) -> KnownImages {
     KnownImages::new(known_references(spec))
 }
 
 /// Performs the checks that need all images: containers and charts must only run packaged images, and no reference may
 /// belong to two images. Returns an error with all findings.
 pub(crate) fn check_collected<'a>(
-    loaded: &Loaded,
+    loaded: &LoadedSource,
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
 ) -> Result<(), PackError> {
     let spec = &loaded.source.spec;
@@ -259,7 +259,7 @@ pub(crate) fn check_collected<'a>(
 
 /// Returns the error for images that cannot be read from their sources. If the sources are at fault, it contains all of
 /// them and the other findings of the tree.
-pub(crate) fn refuse_images(loaded: &Loaded, failed: Vec<FailedImage>) -> PackError {
+pub(crate) fn refuse_images(loaded: &LoadedSource, failed: Vec<FailedImage>) -> PackError {
     let mut problems = loaded.problems();
     let is_refused = !problems.is_empty();
     for failed in failed {
@@ -274,10 +274,10 @@ pub(crate) fn refuse_images(loaded: &Loaded, failed: Vec<FailedImage>) -> PackEr
     problems.refused()
 }
 
-impl Loaded {
+impl LoadedSource {
     /// Returns the findings so far, to which later stages add.
     pub(crate) fn problems(&self) -> SourceProblems<'_> {
-        SourceProblems::after(&self.files, self.faults.clone())
+        SourceProblems::continue_from(&self.files, self.faults.clone())
     }
 
     /// Returns an error if there are any findings.

@@ -65,7 +65,7 @@ fn read_crds(
             break;
         }
         check_crd(path, &bytes, &mut names, problems);
-        let document = SourceDocument::first(problems.files.below(path));
+        let document = SourceDocument::first(problems.files.relative_path(path));
         let Some(archived) = crd_path(path) else {
             let message = "has a name that is not valid in an archive";
             problems.at_file(&source::FILE_NAME, path, None, message);
@@ -142,7 +142,7 @@ fn check_crd(
     let Some(documents) = documents(path, bytes, problems) else {
         return;
     };
-    let document = SourceDocument::first(problems.files.below(path));
+    let document = SourceDocument::first(problems.files.relative_path(path));
     match rules::only_document(documents) {
         Ok(crd) => {
             let twice = names.add(&crd, &format!("`{}`", document.file));
@@ -172,7 +172,7 @@ fn read_roles(
     let role = role.expect("the path is inside the grammar");
     Ok(Some(OperatorFile {
         file: ArchiveFile::from_bytes(role, bytes),
-        document: SourceDocument::first(problems.files.below(path)),
+        document: SourceDocument::first(problems.files.relative_path(path)),
     }))
 }
 

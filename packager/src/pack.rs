@@ -9,8 +9,10 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use archive::{
-    Draft, Feature, FileSource, Medium, Overwrite, Signed, StatementInfo, Unsigned, WriteError,
+    DraftArchive, Feature, FileSource, Medium, Overwrite, SignedArchive, StatementInfo,
+    UnsignedArchive, WriteError,
 };
+use progress::{Cancel, Watch};
 use schemars::JsonSchema;
 use schemas::{
     Capability, ContentsEntry, Digest, ImagePlace, ImageSource, SolutionId, StatementTime,
@@ -18,17 +20,16 @@ use schemas::{
 use serde::Serialize;
 use signing::SecretKey;
 use sources::{
-    Cache, CacheOptions, Collected, Compression, Here, ImageBlob, Means, ReferrerTreatment, Remote,
-    SourceNetwork, Unpacking,
+    Cache, CacheOptions, CollectedImage, Compression, ImageBlob, LocalBlob, ReferrerTreatment,
+    Remote, SourceContext, SourceNetwork, UnpackSession,
 };
-use validator::{ArchiveVerdict, DraftOrigin, JudgedFindings, Judging, Report};
-use watch::{Cancel, Watch};
+use validator::{ArchiveVerdict, DraftOrigin, EvaluatedFindings, FindingRules, Report};
 
 use crate::chart_images;
-use crate::compiled_in::{ImageCandidate, ProgramSearch};
 use crate::documentation::LoadedDocumentation;
 use crate::error::PackError;
-use crate::load::{self, ByHelm, Loaded};
+use crate::load::{self, HelmSettings, LoadedSource};
+use crate::program_search::{ImageCandidate, ProgramSearch};
 use crate::programs::{self, PackedProgram, ProgramFile, ProgramKind};
 use crate::render::ChartRenderer;
 use crate::sboms::{PackedSboms, SbomMaker, SbomRequest};
@@ -50,7 +51,7 @@ pub struct PackRequest {
     /// The current time, which the expiry date is compared with.
     pub now: StatementTime,
     /// The policy for findings. Packing fails if it makes a finding an error.
-    pub judging: Judging,
+    pub judging: FindingRules,
     /// The cache of downloaded and converted content.
     pub cache: CacheOptions,
     /// The compression of uncompressed layers, if it does not change a digest of the source.
@@ -85,7 +86,7 @@ pub enum Signing {
 }
 
 impl Signing {
-    pub(crate) fn sign(&self, unsigned: Unsigned) -> Result<Signed, WriteError> {
+    pub(crate) fn sign(&self, unsigned: UnsignedArchive) -> Result<SignedArchive, WriteError> {
         match self {
             Self::Keys(keys) => unsigned.sign(keys),
             Self::Unsigned => Ok(unsigned.leave_unsigned()),
@@ -96,7 +97,8 @@ impl Signing {
 /// The result of packing.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Packed {
+#[schemars(rename = "Packed")]
+pub struct PackReport {
     /// The path of the archive.
     #[serde(rename = "archive")]
     pub path: PathBuf,
@@ -121,7 +123,7 @@ pub struct Packed {
     #[serde(skip)]
     pub blob_bytes: u64,
     /// The content of each image, sorted by place, with referrers.
-    pub pinned: Vec<Pinned>,
+    pub pinned: Vec<PinnedImage>,
     /// The included programs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<PackedProgram>,
@@ -130,12 +132,13 @@ pub struct Packed {
     pub candidates: Vec<ImageCandidate>,
     /// The result of validation: no errors.
     #[serde(flatten)]
-    pub judged: JudgedFindings,
+    pub judged: EvaluatedFindings,
 }
 
 /// The content of an image in the archive, whatever its source has now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Pinned {
+#[schemars(rename = "Pinned")]
+pub struct PinnedImage {
     /// The place of the image, NAME:TAG.
     #[serde(rename = "image")]
     pub place: ImagePlace,
@@ -149,7 +152,7 @@ pub struct Pinned {
     pub digest: Digest,
 }
 
-impl Pinned {
+impl PinnedImage {
     /// Returns true if the digest should be reported, because the source can change and nothing else records the
     /// digest.
     #[must_use]
@@ -167,7 +170,7 @@ impl Pinned {
 ///
 /// [`PackError::RefusedSource`] contains all findings of the source tree. [`PackError::Refused`] means that validation
 /// would refuse the archive; it is not published then.
-pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
+pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<PackReport, PackError> {
     archive::check_target(&request.output, request.overwrite)?;
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
@@ -192,7 +195,7 @@ pub(crate) fn load(
     request: &PackRequest,
     cache: &Cache,
     watch: &Watch<'_, Event>,
-) -> Result<Loaded, PackError> {
+) -> Result<LoadedSource, PackError> {
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let network = SourceNetwork::new(&request.remote, cache, &watched);
@@ -202,7 +205,7 @@ pub(crate) fn load(
     let sboms = request.sboms.as_ref();
     let sboms = sboms.map(|sboms| SbomMaker::new(sboms, &request.scratch));
     let sboms = sboms.transpose()?;
-    let by_helm = ByHelm {
+    let by_helm = HelmSettings {
         renderer: &request.renderer,
         keyring: request.keyring.as_deref(),
     };
@@ -212,7 +215,7 @@ pub(crate) fn load(
     if !has_charts && asked.any(|program| program.kind == ProgramKind::Helm) {
         return Err(PackError::HelmWithoutCharts);
     }
-    Ok(Loaded {
+    Ok(LoadedSource {
         programs,
         documentation,
         sboms,
@@ -229,7 +232,7 @@ pub(crate) fn missing(request: &PackRequest, watch: &Watch<'_, Event>) -> Result
     }
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let means = means(request, &cache, &watched, None);
+    let means = source_context(request, &cache, &watched, None);
     let collected = collect(&loaded, &means, watch);
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));
@@ -241,22 +244,22 @@ type SplitBlobs = (BTreeMap<Digest, ImageBlob>, BTreeMap<Digest, ImageBlob>);
 
 fn pack_loaded(
     request: &PackRequest,
-    loaded: &Loaded,
+    loaded: &LoadedSource,
     cache: &Cache,
     watch: &Watch<'_, Event>,
-) -> Result<Packed, PackError> {
+) -> Result<PackReport, PackError> {
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let means = means(request, cache, &watched, None);
+    let means = source_context(request, cache, &watched, None);
     let mut images = collect(loaded, &means, watch)?;
     let (small, layers) = split(&images, sources::blobs(&images));
     let mut blobs = fetch_configurations(loaded, &images, small, &means)?;
     // All other checks run before downloads, which take longest.
-    let wanted = |blob: &ImageBlob| matches!(blob, ImageBlob::Wanted(_));
+    let wanted = |blob: &ImageBlob| matches!(blob, ImageBlob::Remote(_));
     if layers.values().any(wanted) {
         let Outline { report, .. } =
             outline(request, loaded, &images, &blobs, &layers, watch.cancel)?;
-        judge(request, &report)?;
+        check_policy(request, &report)?;
     }
     blobs.extend(sources::fetch(&images, layers, &means)?);
     let sboms = describe(loaded, &mut images, &mut blobs, request, watch);
@@ -264,7 +267,7 @@ fn pack_loaded(
     let unsigned = plan(loaded, &images, request, |digest| {
         assemble::file(&blobs[digest])
     })?;
-    let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
+    let pinned: Vec<PinnedImage> = images.iter().map(pinned).collect();
     let (own, referrers) = assemble::count(loaded, &images);
     let signed = request.signing.sign(unsigned)?;
     let search = search(loaded, &images, &blobs);
@@ -277,12 +280,12 @@ fn pack_loaded(
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
     let candidates = candidates.expect("a search does not panic");
     let report = check(draft.medium()?, loaded, &images, request.now, watch.cancel)?;
-    let judged = judge(request, &report)?;
+    let judged = check_policy(request, &report)?;
     // The archive only gets its name after the check, so that a refused one is never published.
     let written = draft.publish(watch.cancel)?;
     let of_artifacts = assemble::artifact_blobs(loaded);
     let sizes = blobs.values().map(|blob| blob.size);
-    Ok(Packed {
+    Ok(PackReport {
         path: written.path,
         size: written.size,
         archive_id: written.archive_id,
@@ -300,8 +303,8 @@ fn pack_loaded(
 }
 
 /// Returns an error if a site or the publisher's policy would refuse the archive.
-fn judge(request: &PackRequest, report: &Report) -> Result<JudgedFindings, PackError> {
-    let judged = request.judging.judge(report.findings(), request.now);
+fn check_policy(request: &PackRequest, report: &Report) -> Result<EvaluatedFindings, PackError> {
+    let judged = request.judging.evaluate(report.findings(), request.now);
     if judged.verdict(report.verdict()) == ArchiveVerdict::Refused {
         return Err(PackError::Refused(Box::new(judged)));
     }
@@ -321,15 +324,15 @@ pub(crate) struct Outline {
 /// Plans an archive and checks everything except its layers. `here` are the blobs that are available already.
 pub(crate) fn outline(
     request: &PackRequest,
-    loaded: &Loaded,
-    images: &[Collected],
-    here: &BTreeMap<Digest, Here>,
+    loaded: &LoadedSource,
+    images: &[CollectedImage],
+    here: &BTreeMap<Digest, LocalBlob>,
     layers: &BTreeMap<Digest, ImageBlob>,
     cancel: Cancel<'_>,
 ) -> Result<Outline, PackError> {
     let files = assemble::files(loaded, images, |digest| {
         let here = here.get(digest);
-        assemble::file(here.unwrap_or_else(|| layers[digest].planned()))
+        assemble::file(here.unwrap_or_else(|| layers[digest].location()))
     })?;
     let list = files.iter().map(|file| ContentsEntry {
         path: file.path.clone(),
@@ -337,7 +340,7 @@ pub(crate) fn outline(
         digest: file.digest,
     });
     let list = list.collect();
-    let signed = Unsigned::new(info(loaded, images, request.time), files)?;
+    let signed = UnsignedArchive::new(info(loaded, images, request.time), files)?;
     let signed = request.signing.sign(signed)?;
     let size = signed.image_size();
     let medium = signed.outline(&request.output, &here.keys().copied().collect())?;
@@ -352,8 +355,8 @@ pub(crate) fn outline(
 /// Returns the report of a check of the draft archive.
 fn check(
     medium: Medium,
-    loaded: &Loaded,
-    images: &[Collected],
+    loaded: &LoadedSource,
+    images: &[CollectedImage],
     now: StatementTime,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
@@ -370,15 +373,15 @@ fn check(
 }
 
 /// Returns the settings for the access to sources.
-pub(crate) fn means<'a>(
+pub(crate) fn source_context<'a>(
     request: &'a PackRequest,
     cache: &'a Cache,
     watch: &'a Watch<'a, sources::Event>,
     postponed: Option<&'a AtomicU64>,
-) -> Means<'a> {
-    Means {
+) -> SourceContext<'a> {
+    SourceContext {
         cache,
-        unpacking: Unpacking::new(request.cache.unpack_limit),
+        unpacking: UnpackSession::new(request.cache.unpack_limit),
         network: SourceNetwork::new(&request.remote, cache, watch),
         compression: request.compression,
         referrers: request.referrers,
@@ -390,10 +393,10 @@ pub(crate) fn means<'a>(
 
 /// Collects the images, which pins each to a digest. This is the second stage.
 pub(crate) fn collect(
-    loaded: &Loaded,
-    means: &Means<'_>,
+    loaded: &LoadedSource,
+    means: &SourceContext<'_>,
     watch: &Watch<'_, Event>,
-) -> Result<Vec<Collected>, PackError> {
+) -> Result<Vec<CollectedImage>, PackError> {
     let spec = &loaded.source.spec;
     let images = sources::collect(&loaded.files.directory, &spec.images, means);
     let images = images.map_err(|failed| load::refuse_images(loaded, failed))?;
@@ -401,14 +404,14 @@ pub(crate) fn collect(
     let references = assemble::references(&images);
     if !load::references_are_known(spec) {
         let references = references.clone().map(|(_, reference)| reference);
-        load::tell(&loaded.rendered, references, watch);
+        load::report_images(&loaded.rendered, references, watch);
     }
     load::check_collected(loaded, references)?;
     Ok(images)
 }
 
 /// Separates the configurations, which are checked, from the other blobs.
-pub(crate) fn split(images: &[Collected], blobs: BTreeMap<Digest, ImageBlob>) -> SplitBlobs {
+pub(crate) fn split(images: &[CollectedImage], blobs: BTreeMap<Digest, ImageBlob>) -> SplitBlobs {
     let configurations = sources::configurations(images);
     blobs
         .into_iter()
@@ -417,11 +420,11 @@ pub(crate) fn split(images: &[Collected], blobs: BTreeMap<Digest, ImageBlob>) ->
 
 /// Downloads and checks the configurations, so that their errors are reported before the layers are downloaded.
 pub(crate) fn fetch_configurations(
-    loaded: &Loaded,
-    images: &[Collected],
+    loaded: &LoadedSource,
+    images: &[CollectedImage],
     configurations: BTreeMap<Digest, ImageBlob>,
-    means: &Means<'_>,
-) -> Result<BTreeMap<Digest, Here>, PackError> {
+    means: &SourceContext<'_>,
+) -> Result<BTreeMap<Digest, LocalBlob>, PackError> {
     let here = sources::fetch(images, configurations, means)?;
     let checked = sources::check_configurations(images, &here, means.watch.cancel);
     checked.map_err(|failed| load::refuse_images(loaded, failed))?;
@@ -430,9 +433,9 @@ pub(crate) fn fetch_configurations(
 
 /// Creates the requested SBOMs, after fetching and before planning.
 fn describe(
-    loaded: &Loaded,
-    images: &mut Vec<Collected>,
-    blobs: &mut BTreeMap<Digest, Here>,
+    loaded: &LoadedSource,
+    images: &mut Vec<CollectedImage>,
+    blobs: &mut BTreeMap<Digest, LocalBlob>,
     request: &PackRequest,
     watch: &Watch<'_, Event>,
 ) -> Result<Option<PackedSboms>, PackError> {
@@ -446,7 +449,11 @@ fn describe(
 
 /// Returns the search for images that no object names. It covers the operator's image and the images of pods that may
 /// create pods.
-fn search(loaded: &Loaded, images: &[Collected], blobs: &BTreeMap<Digest, Here>) -> ProgramSearch {
+fn search(
+    loaded: &LoadedSource,
+    images: &[CollectedImage],
+    blobs: &BTreeMap<Digest, LocalBlob>,
+) -> ProgramSearch {
     let spec = &loaded.source.spec;
     let references = assemble::references(images);
     let names = chart_images::names_of_images(&loaded.id, spec, references.clone());
@@ -466,23 +473,26 @@ fn search(loaded: &Loaded, images: &[Collected], blobs: &BTreeMap<Digest, Here>)
 
 /// Returns the planned archive without signatures.
 fn plan(
-    loaded: &Loaded,
-    images: &[Collected],
+    loaded: &LoadedSource,
+    images: &[CollectedImage],
     request: &PackRequest,
     source: impl Fn(&Digest) -> FileSource,
-) -> Result<Unsigned, PackError> {
+) -> Result<UnsignedArchive, PackError> {
     let files = assemble::files(loaded, images, source)?;
-    Ok(Unsigned::new(info(loaded, images, request.time), files)?)
+    Ok(UnsignedArchive::new(
+        info(loaded, images, request.time),
+        files,
+    )?)
 }
 
 /// Returns the included programs.
-pub(crate) fn packed(loaded: &Loaded) -> Vec<PackedProgram> {
+pub(crate) fn packed(loaded: &LoadedSource) -> Vec<PackedProgram> {
     let programs = loaded.programs.iter();
     programs.map(|program| program.packed.clone()).collect()
 }
 
-fn pinned(image: &Collected) -> Pinned {
-    Pinned {
+fn pinned(image: &CollectedImage) -> PinnedImage {
+    PinnedImage {
         place: image.place.clone(),
         from: image.from.clone(),
         subject: image.subject,
@@ -490,7 +500,7 @@ fn pinned(image: &Collected) -> Pinned {
     }
 }
 
-fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> StatementInfo {
+fn info(loaded: &LoadedSource, images: &[CollectedImage], time: StatementTime) -> StatementInfo {
     StatementInfo {
         id: loaded.id.clone(),
         time,
@@ -502,7 +512,7 @@ fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> Statement
 }
 
 /// Returns the capabilities that a reader of the archive needs.
-fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
+fn requires(loaded: &LoadedSource, images: &[CollectedImage]) -> Vec<Capability> {
     let spec = assemble::manifest(loaded, images).spec;
     // The lowest sufficient version of each capability keeps the archive readable for more readers.
     let features = Feature::ALL.into_iter();
@@ -528,7 +538,7 @@ fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
 
 /// Returns true if a configuration has the media type of an image configuration but another form. Earlier versions
 /// expect it to name a platform.
-fn has_other_configuration(image: &Collected) -> bool {
+fn has_other_configuration(image: &CollectedImage) -> bool {
     let configurations = &image.contents.configurations;
     configurations
         .iter()
@@ -536,10 +546,10 @@ fn has_other_configuration(image: &Collected) -> bool {
 }
 
 fn write(
-    signed: Signed,
+    signed: SignedArchive,
     request: &PackRequest,
     watch: &Watch<'_, Event>,
-) -> Result<Draft, WriteError> {
+) -> Result<DraftArchive, WriteError> {
     let tell = |progress| (watch.tell)(Event::Writing(progress));
     signed.write(
         &request.output,
@@ -551,7 +561,7 @@ fn write(
 
 /// Returns the error with the path of the publisher's file, because the archive only knows the path inside the image.
 /// Damaged content is removed from the cache.
-fn blame(error: WriteError, blobs: &BTreeMap<Digest, Here>, cache: &Cache) -> PackError {
+fn blame(error: WriteError, blobs: &BTreeMap<Digest, LocalBlob>, cache: &Cache) -> PackError {
     match error {
         WriteError::Changed {
             expected, found, ..

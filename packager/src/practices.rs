@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use manifests::{RenderedObject, reference};
-use rules::{NonRootContainer, PossibleMinors, Problem, WorkloadJudge};
+use rules::{NonRootContainer, PossibleMinors, Problem, WorkloadChecker};
 use schemas::{Condition, ImagePlace, KubernetesVersion, ReleaseName};
 use validator::{ContainerOfImage, RenderedChart};
 
@@ -30,10 +30,10 @@ struct RenderedContainer {
 impl ChartPractices {
     /// Checks a rendered object. `when` is the condition for installing the chart, and `kubernetes` the version that it
     /// was rendered for.
-    pub(crate) fn judge(
+    pub(crate) fn check_object(
         &mut self,
         object: &RenderedObject,
-        workloads: &WorkloadJudge<'_>,
+        workloads: &WorkloadChecker<'_>,
         when: Option<&Condition>,
         kubernetes: Option<&KubernetesVersion>,
     ) {

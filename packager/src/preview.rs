@@ -4,15 +4,15 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use progress::Watch;
 use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest, Image, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
-use sources::{Cache, Collected, Here, ImageBlob, ImageContents};
-use validator::{ArchiveVerdict, JudgedFindings};
-use watch::Watch;
+use sources::{Cache, CollectedImage, ImageBlob, ImageContents, LocalBlob};
+use validator::{ArchiveVerdict, EvaluatedFindings};
 
 use crate::error::PackError;
-use crate::load::Loaded;
+use crate::load::LoadedSource;
 use crate::pack::{self, Outline, PackRequest};
 use crate::programs::{self, LoadedProgram, PackedProgram};
 use crate::{Event, assemble};
@@ -50,7 +50,7 @@ pub struct Preview {
     pub files: Vec<ContentsEntry>,
     /// The result of validation.
     #[serde(flatten)]
-    pub judged: JudgedFindings,
+    pub judged: EvaluatedFindings,
 }
 
 /// An image that would be packed.
@@ -97,7 +97,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let to_compress = AtomicU64::new(0);
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let means = pack::means(request, &cache, &watched, Some(&to_compress));
+    let means = pack::source_context(request, &cache, &watched, Some(&to_compress));
     let collected = pack::collect(&loaded, &means, watch)?;
     let blobs = sources::blobs(&collected);
     let of_artifacts = assemble::artifact_blobs(&loaded);
@@ -112,7 +112,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let mut images = images(&collected, &named.collect(), &small)?;
     images.extend(artifacts(&loaded));
     images.sort_by(|a, b| a.place.cmp(&b.place));
-    let wanted = |blob: &&ImageBlob| matches!(blob, ImageBlob::Wanted(_));
+    let wanted = |blob: &&ImageBlob| matches!(blob, ImageBlob::Remote(_));
     let to_download = layers.values().filter(wanted).map(ImageBlob::size).sum();
     let Outline {
         files,
@@ -122,7 +122,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));
     }
-    let judged = request.judging.judge(report.findings(), request.now);
+    let judged = request.judging.evaluate(report.findings(), request.now);
     Ok(Preview {
         id: loaded.id.clone(),
         // A missing signature does not affect the verdict, because a preview is never signed.
@@ -144,16 +144,16 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
 }
 
 fn images(
-    images: &[Collected],
+    images: &[CollectedImage],
     sources: &BTreeMap<ImagePlace, String>,
-    configurations: &BTreeMap<Digest, Here>,
+    configurations: &BTreeMap<Digest, LocalBlob>,
 ) -> Result<Vec<ImagePreview>, PackError> {
     let mut users: BTreeMap<Digest, usize> = BTreeMap::new();
     for (digest, _) in images.iter().flat_map(|image| image.contents.sizes()) {
         *users.entry(digest).or_default() += 1;
     }
     let mut known = BTreeMap::new();
-    let mut preview = |image: &Collected| {
+    let mut preview = |image: &CollectedImage| {
         let own = image
             .contents
             .sizes()
@@ -177,7 +177,7 @@ fn images(
 }
 
 /// Returns the previews of the artifacts of charts, programs and documentation.
-fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
+fn artifacts(loaded: &LoadedSource) -> Vec<ImagePreview> {
     let charts = loaded.charts.iter();
     let sources = charts.map(|chart| (chart.release.place(), chart.source.to_string()));
     let sources: BTreeMap<ImagePlace, String> = sources.collect();
@@ -228,7 +228,7 @@ fn artifact(image: Image, source: String, artifact_type: Option<String>) -> Imag
 /// Returns the platforms in an image's configurations. `known` caches the platforms of the images so far.
 fn platforms(
     contents: &ImageContents,
-    configurations: &BTreeMap<Digest, Here>,
+    configurations: &BTreeMap<Digest, LocalBlob>,
     known: &mut BTreeMap<Digest, Option<Platform>>,
 ) -> Result<BTreeSet<Platform>, PackError> {
     let named = contents

@@ -15,7 +15,7 @@ use validator::{ErrorChain, Findings};
 use ::manifests::ManifestsError;
 
 use crate::error::{PackError, RefusedSource};
-use crate::missing::MissingImage;
+use crate::missing_images::MissingImage;
 use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
 
 /// The findings of completed stages, which later stages extend.
@@ -34,11 +34,11 @@ pub(crate) struct SourceProblems<'a> {
 
 impl<'a> SourceProblems<'a> {
     pub(crate) fn new(files: &'a SourceFiles) -> Self {
-        Self::after(files, SourceFaults::default())
+        Self::continue_from(files, SourceFaults::default())
     }
 
     /// Continues the collection after earlier findings.
-    pub(crate) fn after(files: &'a SourceFiles, found: SourceFaults) -> Self {
+    pub(crate) fn continue_from(files: &'a SourceFiles, found: SourceFaults) -> Self {
         Self { files, found }
     }
 
@@ -172,7 +172,7 @@ impl<'a> SourceProblems<'a> {
     ) {
         let files = self.files;
         for problem in problems.into_iter().filter(is_error) {
-            let source = || files.among(&files.below(path), &problem);
+            let source = || files.place_in_file(&files.relative_path(path), &problem);
             self.found
                 .findings
                 .add_in(problem.source_finding(), source, &problem);
@@ -217,7 +217,7 @@ impl<'a> SourceProblems<'a> {
 
     /// Resolves a path in a field. Paths must stay inside the source directory, so that the directory can be moved and
     /// shared.
-    pub(crate) fn below(&mut self, field: &str, path: &Path) -> Option<PathBuf> {
+    pub(crate) fn resolve_path(&mut self, field: &str, path: &Path) -> Option<PathBuf> {
         let inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
         if path.components().all(inside) && !path.as_os_str().is_empty() {
             return Some(self.files.directory.join(path));
@@ -239,7 +239,7 @@ impl<'a> SourceProblems<'a> {
             Ok(read) => return Ok(Some(read)),
             Err(error) => error,
         };
-        let below = |path: &Path| self.files.below(path);
+        let below = |path: &Path| self.files.relative_path(path);
         let (info, message) = match &error {
             ReadError::Io { path, .. } if error.is_missing() => {
                 let message = format!("{field} names `{}`, which does not exist", below(path));
@@ -262,7 +262,11 @@ impl<'a> SourceProblems<'a> {
     }
 
     /// Adds a finding for files of a set that cannot be read.
-    pub(crate) fn unread(&mut self, field: &str, error: ManifestsError) -> Result<(), PackError> {
+    pub(crate) fn add_unreadable(
+        &mut self,
+        field: &str,
+        error: ManifestsError,
+    ) -> Result<(), PackError> {
         match error {
             ManifestsError::Read(error) => self.read::<()>(field, Err(error)).map(drop),
             error => {
@@ -273,7 +277,7 @@ impl<'a> SourceProblems<'a> {
     }
 
     /// Adds a finding for files of a set that are not objects.
-    pub(crate) fn unparsed(&mut self, error: &ManifestsError) {
+    pub(crate) fn add_unparsed(&mut self, error: &ManifestsError) {
         match error {
             ManifestsError::Yaml { place, source } => {
                 let file = Path::new(place.file());

@@ -76,7 +76,7 @@ impl ProgramKind {
     /// Returns the version of a program by running a copy in `scratch`.
     fn ask(self, source: &ProgramSource<'_>, scratch: &Path) -> Result<String, HelmError> {
         match self {
-            Self::Helm => Ok(Helm::copied(source, scratch)?.version().to_owned()),
+            Self::Helm => Ok(Helm::copy_from(source, scratch)?.version().to_owned()),
             Self::Solution => helm::version_of_solution(source, scratch),
         }
     }
@@ -218,8 +218,8 @@ impl<'a> ReadProgram<'a> {
         let architecture = architecture.ok_or_else(|| PackError::NoExecutable(path.clone()))?;
         let digest = files::digest(&bytes);
         let mut version = file.version.clone();
-        if Architecture::here() == Some(architecture) {
-            let own = asked(file.kind, &bytes, scratch);
+        if Architecture::current() == Some(architecture) {
+            let own = ask_version(file.kind, &bytes, scratch);
             let own = own.map_err(|source| PackError::IncludedProgram {
                 path: path.clone(),
                 name: file.kind.name(),
@@ -242,7 +242,7 @@ impl<'a> ReadProgram<'a> {
 }
 
 /// Returns the version that a program reports as a tag.
-fn asked(kind: ProgramKind, bytes: &[u8], scratch: &Path) -> Result<Tag, HelmError> {
+fn ask_version(kind: ProgramKind, bytes: &[u8], scratch: &Path) -> Result<Tag, HelmError> {
     let read = |buf: &mut [u8], offset: u64| {
         let from = usize::try_from(offset).expect("it is an offset in memory");
         buf.copy_from_slice(&bytes[from..][..buf.len()]);
@@ -297,7 +297,7 @@ mod tests {
             panic!("one was given");
         };
         assert_eq!(helm.packed.version.as_str(), "v4.3.1");
-        assert_ne!(Some(helm.packed.architecture), Architecture::here());
+        assert_ne!(Some(helm.packed.architecture), Architecture::current());
         assert_eq!(helm.packed.digest, files::digest(&elsewhere()));
         let images = images(&loaded);
         assert_eq!(images[0].place.to_string(), "programs/helm:v4.3.1");

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use helm::{Helm, HelmError, Provenance, limits};
+use progress::Watch;
 use rules::catalogue::{FindingInfo, advice, source};
 use schemas::ChartSource;
 use sources::SourceNetwork;
 use validator::ErrorChain;
-use watch::Watch;
 
 use crate::Event;
 use crate::charts::{self, LoadedChart};
@@ -34,7 +34,7 @@ pub(crate) fn check(
         ChartRenderer::Helm(Some(program)) => program,
         ChartRenderer::Helm(None) | ChartRenderer::Nothing => return Err(PackError::NoVerifier),
     };
-    let helm = Helm::at(program).map_err(PackError::Verifier)?;
+    let helm = Helm::from_path(program).map_err(PackError::Verifier)?;
     let mut are_signed = true;
     for chart in charts {
         let field = format!("{}.source", chart.field);

@@ -9,15 +9,15 @@ use std::path::PathBuf;
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
 use manifests::{CompileQuestion, Expansion, ImageParts, KnownImages, RenderedObject};
+use progress::Watch;
 use rules::catalogue::charts::RELEASE_SIZE;
 use rules::catalogue::source::{ADDRESS, RENDERING};
-use rules::{Problem, WorkloadJudge};
+use rules::{Problem, WorkloadChecker};
 use schemas::{
     ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName,
     SolutionId, SourceImage, SourceSpec, yaml,
 };
 use serde_json::{Map, Value};
-use watch::Watch;
 
 use crate::Event;
 use crate::chart_images::{ChartRemark, RenderedImages};
@@ -26,12 +26,12 @@ use validator::ErrorChain;
 
 use crate::error::PackError;
 use crate::evidence::{EvidenceReason, ImageEvidence};
-use crate::in_values::{ImagesInValues, RepositoryInValues};
-use crate::missing::MissingImage;
+use crate::example_inputs::{self, REGISTRY};
+use crate::missing_images::MissingImage;
 use crate::practices::ChartPractices;
 use crate::problems::SourceProblems;
-use crate::rendered::{self, ReachesOut, UnrenderedChart};
-use crate::stand_ins::{self, REGISTRY};
+use crate::rendered::{self, ExternalParts, UnrenderedChart};
+use crate::value_images::{ImagesInValues, RepositoryInValues};
 
 /// The renderer of charts during packing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,17 +66,17 @@ pub(crate) fn render(
     let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
     let name = id.name().as_str();
     let namespace = name.parse();
-    let expansion = stand_ins::expansion(id, &places, &spec.parameters);
+    let expansion = example_inputs::expansion(id, &places, &spec.parameters);
     let users = BTreeMap::new();
     let stage = RenderSetup {
-        helm: Helm::at(program)?,
-        addresses: stand_ins::addresses(&expansion),
+        helm: Helm::from_path(program)?,
+        addresses: example_inputs::addresses(&expansion),
         expansion,
         names: names(spec),
         // The namespace is chosen at the site, so the Solution's name replaces it.
         namespace: namespace.expect("a Solution is named by a DNS label"),
         kubernetes: &versions,
-        workloads: WorkloadJudge::new([], &users),
+        workloads: WorkloadChecker::new([], &users),
         watch,
     };
     let mut all = Vec::new();
@@ -111,13 +111,13 @@ struct RenderSetup<'a> {
     namespace: Namespace,
     kubernetes: &'a [KubernetesVersion],
     /// The rules for workloads. The users of images are not known during rendering.
-    workloads: WorkloadJudge<'a>,
+    workloads: WorkloadChecker<'a>,
     watch: &'a Watch<'a, Event>,
 }
 
 /// The values and Kubernetes version of one rendering, in addition to the values of the release.
 #[derive(Clone, Copy)]
-struct With<'a> {
+struct RenderSettings<'a> {
     set: Option<&'a ValuesSet>,
     /// The Kubernetes version for the templates; Helm's default if `None`.
     kubernetes: Option<&'a KubernetesVersion>,
@@ -153,7 +153,7 @@ impl RenderSetup<'_> {
             ..RenderingFindings::default()
         };
         let for_scanners = self.for_scanners(chart, &mut found);
-        for with in self.all(chart) {
+        for with in self.all_settings(chart) {
             let mut values = chart.values.clone();
             if let Some(set) = with.set {
                 schemas::merge_values(&mut values, &set.values);
@@ -164,14 +164,17 @@ impl RenderSetup<'_> {
     }
 
     /// Returns the settings of all renderings of a chart.
-    fn all<'a>(&'a self, chart: &'a LoadedChart) -> impl Iterator<Item = With<'a>> {
+    fn all_settings<'a>(
+        &'a self,
+        chart: &'a LoadedChart,
+    ) -> impl Iterator<Item = RenderSettings<'a>> {
         let versions: Vec<_> = match self.kubernetes {
             [] => vec![None],
             versions => versions.iter().map(Some).collect(),
         };
         versions.into_iter().flat_map(|kubernetes| {
             let sets = iter::once(None).chain(chart.sets.iter().map(Some));
-            sets.map(move |set| With { set, kubernetes })
+            sets.map(move |set| RenderSettings { set, kubernetes })
         })
     }
 
@@ -180,7 +183,7 @@ impl RenderSetup<'_> {
         &self,
         chart: &LoadedChart,
         values: &Map<String, Value>,
-        with: With<'_>,
+        with: RenderSettings<'_>,
         found: &mut RenderingFindings,
     ) -> Result<(), UnrenderedChart> {
         let release = &chart.release.name;
@@ -197,7 +200,7 @@ impl RenderSetup<'_> {
         }
         let namespace = self.namespace(chart).as_str();
         let beyond = rendered::reaches_out(&objects, namespace);
-        if with.set.is_none() && beyond != ReachesOut::default() {
+        if with.set.is_none() && beyond != ExternalParts::default() {
             self.remark(release, ChartRemark::ReachesOut(beyond), found);
         }
         let size = chart
@@ -213,7 +216,7 @@ impl RenderSetup<'_> {
         let mut effective = chart.chart.default_values();
         schemas::merge_values(&mut effective, &values);
         self.annotated(chart, &effective, found);
-        let in_values = ImagesInValues::of(&effective);
+        let in_values = ImagesInValues::find_in(&effective);
         found.names.extend(in_values.names.clone());
         found.in_values.extend(in_values);
         let of_pods = objects
@@ -235,8 +238,8 @@ impl RenderSetup<'_> {
             let when = chart.release.when.as_ref();
             found
                 .practices
-                .judge(object, &self.workloads, when, with.kubernetes);
-            let place = place + &with.after(", rendered");
+                .check_object(object, &self.workloads, when, with.kubernetes);
+            let place = place + &with.describe(", rendered");
             self.images(object, &names, &place, found)?;
         }
         Ok(())
@@ -269,7 +272,7 @@ impl RenderSetup<'_> {
         &self,
         chart: &LoadedChart,
         values: &Map<String, Value>,
-        with: With<'_>,
+        with: RenderSettings<'_>,
         definitions: bool,
     ) -> Result<Vec<u8>, UnrenderedChart> {
         let release = &chart.release;
@@ -289,13 +292,13 @@ impl RenderSetup<'_> {
         rendered.map_err(|error| match error {
             HelmError::Cancelled(cancelled) => UnrenderedChart::Failed(cancelled.into()),
             error @ (HelmError::Failed { .. } | HelmError::TooMuch { .. }) => {
-                let (release, with, error) = (&release.name, with.after(""), ErrorChain(&error));
+                let (release, with, error) = (&release.name, with.describe(""), ErrorChain(&error));
                 let words = format!("cannot render the chart `{release}`{with}: {error}");
                 UnrenderedChart::Refused(&RENDERING, words)
             }
             source => UnrenderedChart::Failed(PackError::Render {
                 release: release.name.clone(),
-                with: with.after(""),
+                with: with.describe(""),
                 source,
             }),
         })
@@ -545,7 +548,7 @@ impl RenderingFindings {
     }
 }
 
-impl With<'_> {
+impl RenderSettings<'_> {
     /// Returns the additional values in words.
     fn values(self) -> String {
         let set = self.set.map(|set| format!(", rendered with {}", set.name));
@@ -553,7 +556,7 @@ impl With<'_> {
     }
 
     /// Returns the values and Kubernetes version in words. `before` precedes the text unless it is empty.
-    fn after(self, before: &str) -> String {
+    fn describe(self, before: &str) -> String {
         let set = self.set.map(|set| format!(" with {}", set.name));
         let kubernetes = self
             .kubernetes
@@ -570,7 +573,7 @@ mod tests {
     use std::fs;
     use std::sync::Mutex;
 
-    use watch::Cancel;
+    use progress::Cancel;
 
     use super::*;
     use crate::load;
@@ -578,7 +581,7 @@ mod tests {
 
     /// Loads a source tree with a chart and this renderer. The second result is true if a remark reported that charts
     /// are not rendered.
-    fn loaded(renderer: &ChartRenderer) -> (Result<load::Loaded, PackError>, bool) {
+    fn loaded(renderer: &ChartRenderer) -> (Result<load::LoadedSource, PackError>, bool) {
         let chart = "  charts:\n    - {name: web, source: 'dir:web'}\n";
         let tree = testing::texts(&format!("{SOLUTION}{chart}"));
         fs::create_dir(tree.path().join("web")).unwrap();

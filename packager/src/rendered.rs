@@ -29,7 +29,7 @@ pub(crate) fn place_within(object: &RenderedObject) -> String {
 }
 
 fn title(object: &RenderedObject) -> String {
-    let shown = |pointer| manifests::shown(manifests::text(&object.value, pointer));
+    let shown = |pointer| manifests::display_text(manifests::text(&object.value, pointer));
     format!("{} `{}`", shown("/kind"), shown("/metadata/name"))
 }
 
@@ -68,7 +68,7 @@ fn place_in_template(chart: &Chart, rendering: &[u8], line: Option<usize>) -> St
         (Some((number, _)), None) if !text.is_empty() => format!(", near line {number}"),
         _ => String::new(),
     };
-    let file = manifests::shown(&file);
+    let file = manifests::display_text(&file);
     format!("; this line of the rendering comes from `{file}`{near}")
 }
 
@@ -85,7 +85,7 @@ pub(crate) enum UnrenderedChart {
 
 /// The parts of a chart that are outside its namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReachesOut {
+pub struct ExternalParts {
     /// The kind and name of each cluster-scoped object and of each object in another namespace.
     pub objects: Vec<String>,
     /// The risks of its ClusterRoles, in the words of [`rules::Danger`].
@@ -93,13 +93,13 @@ pub struct ReachesOut {
 }
 
 /// Returns the parts of a release in this namespace that are outside of it.
-pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> ReachesOut {
+pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> ExternalParts {
     let values = || objects.iter().map(|object| &object.value);
     let kinds = ObjectKinds::new(values().filter(|object| rules::is_definition(object)));
     let own = BTreeSet::from([namespace]);
     let beyond = values().filter(|object| kinds.reaches_out(object, &own));
     let title = |object: &Value| {
-        let shown = |pointer| manifests::shown(manifests::text(object, pointer));
+        let shown = |pointer| manifests::display_text(manifests::text(object, pointer));
         format!("{} {}", shown("/kind"), shown("/metadata/name"))
     };
     let roles = values().filter(|object| manifests::text(object, "/kind") == "ClusterRole");
@@ -108,7 +108,7 @@ pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> Reache
     let dangers = rights
         .flatten()
         .filter_map(|right| right.danger().map(|danger| danger.words));
-    ReachesOut {
+    ExternalParts {
         objects: beyond.map(title).collect(),
         dangers: dangers.collect(),
     }

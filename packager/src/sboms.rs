@@ -7,14 +7,14 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use progress::Watch;
 use sbom::{BlobFile, ImageToDescribe, SbomError, SbomFormat, Syft, referrer};
 use schemars::JsonSchema;
 use schemas::{
     Digest, Document, EMPTY_CONFIG, ImageDocument, ImageName, ImagePlace, StatementTime,
 };
 use serde::Serialize;
-use sources::{Collected, Here, MadeReferrer, add_referrers, referrers_place};
-use watch::Watch;
+use sources::{CollectedImage, GeneratedReferrer, LocalBlob, add_referrers, referrers_place};
 
 use crate::Event;
 use crate::error::PackError;
@@ -51,7 +51,7 @@ pub(crate) struct SbomMaker {
 }
 
 /// An image manifest without an SBOM.
-struct Undescribed {
+struct ImageWithoutSbom {
     place: ImagePlace,
     manifest: Arc<Document>,
     blobs: Vec<BlobFile>,
@@ -61,7 +61,7 @@ impl SbomMaker {
     /// Checks the program by asking for its version.
     pub(crate) fn new(request: &SbomRequest, scratch: &Path) -> Result<Self, PackError> {
         let program = request.program.as_deref().ok_or(PackError::NoSyft)?;
-        let syft = Syft::at(program, scratch).map_err(PackError::Syft)?;
+        let syft = Syft::from_path(program, scratch).map_err(PackError::Syft)?;
         let format = request.format;
         Ok(Self { format, syft })
     }
@@ -69,8 +69,8 @@ impl SbomMaker {
     /// Creates the SBOMs of the images, and adds them to `images` and their contents to `blobs`.
     pub(crate) fn add(
         &self,
-        images: &mut Vec<Collected>,
-        blobs: &mut BTreeMap<Digest, Here>,
+        images: &mut Vec<CollectedImage>,
+        blobs: &mut BTreeMap<Digest, LocalBlob>,
         time: StatementTime,
         watch: &Watch<'_, Event>,
     ) -> Result<PackedSboms, PackError> {
@@ -81,7 +81,7 @@ impl SbomMaker {
             kept: 0,
             skipped: 0,
         };
-        let todo = self.undescribed(images, blobs, &mut packed);
+        let todo = self.images_without_sbom(images, blobs, &mut packed);
         let of = todo.len();
         let mut made = Vec::new();
         for (image, number) in todo.into_iter().zip(1..) {
@@ -102,12 +102,12 @@ impl SbomMaker {
     }
 
     /// Returns the manifests without an SBOM, and counts the other ones in `packed`.
-    fn undescribed(
+    fn images_without_sbom(
         &self,
-        images: &[Collected],
-        blobs: &BTreeMap<Digest, Here>,
+        images: &[CollectedImage],
+        blobs: &BTreeMap<Digest, LocalBlob>,
         packed: &mut PackedSboms,
-    ) -> Vec<Undescribed> {
+    ) -> Vec<ImageWithoutSbom> {
         let mut seen = BTreeSet::new();
         let mut todo = Vec::new();
         for image in images.iter().filter(|image| image.subject.is_none()) {
@@ -128,7 +128,7 @@ impl SbomMaker {
                     continue;
                 }
                 let blobs = manifest.needs.iter().filter_map(|digest| blobs.get(digest));
-                todo.push(Undescribed {
+                todo.push(ImageWithoutSbom {
                     place: image.place.clone(),
                     manifest: Arc::clone(manifest),
                     blobs: blobs.map(file).collect(),
@@ -140,7 +140,12 @@ impl SbomMaker {
 
     /// Returns true if the manifest or the whole image has an SBOM in this format, or if the publisher uses the place
     /// of the new referrer for an image.
-    fn is_described(&self, images: &[Collected], name: &ImageName, subjects: [Digest; 2]) -> bool {
+    fn is_described(
+        &self,
+        images: &[CollectedImage],
+        name: &ImageName,
+        subjects: [Digest; 2],
+    ) -> bool {
         let [manifest, _] = subjects;
         let mut images = images.iter().filter(|image| image.place.name == *name);
         let list = referrers_place(name, manifest);
@@ -160,10 +165,10 @@ impl SbomMaker {
 
     fn make(
         &self,
-        image: &Undescribed,
+        image: &ImageWithoutSbom,
         time: StatementTime,
         watch: &Watch<'_, Event>,
-    ) -> Result<MadeReferrer, SbomError> {
+    ) -> Result<GeneratedReferrer, SbomError> {
         let described = ImageToDescribe {
             name: &image.place.name,
             manifest: &image.manifest,
@@ -175,8 +180,8 @@ impl SbomMaker {
         let manifest = Document::read(files::digest(&manifest), manifest);
         let (manifest, _) = manifest.expect("the document written here is a manifest");
         let contents = [&sbom[..], EMPTY_CONFIG].map(|bytes| self.syft.keep(bytes));
-        let blobs = contents.into_iter().map(|kept| kept.map(here));
-        Ok(MadeReferrer {
+        let blobs = contents.into_iter().map(|kept| kept.map(local_file));
+        Ok(GeneratedReferrer {
             name: image.place.name.clone(),
             subject: image.manifest.digest,
             manifest: Arc::new(manifest),
@@ -193,7 +198,7 @@ fn can_run(document: &Document) -> bool {
 
 /// Returns the error for an SBOM that was not created. The blobs are not verified yet at this point, so a failure of
 /// the program may be caused by a damaged one.
-fn blame(error: SbomError, image: &Undescribed) -> PackError {
+fn blame(error: SbomError, image: &ImageWithoutSbom) -> PackError {
     if matches!(error, SbomError::Failed { .. }) {
         for blob in &image.blobs {
             match found(blob) {
@@ -209,7 +214,7 @@ fn blame(error: SbomError, image: &Undescribed) -> PackError {
             }
         }
     }
-    PackError::unmade(&image.place, error)
+    PackError::from_sbom_error(&image.place, error)
 }
 
 /// Returns the digest of the bytes of a blob.
@@ -219,7 +224,7 @@ fn found(blob: &BlobFile) -> io::Result<Digest> {
     files::digest_of(file.take(blob.size))
 }
 
-fn file(here: &Here) -> BlobFile {
+fn file(here: &LocalBlob) -> BlobFile {
     BlobFile {
         digest: here.digest,
         size: here.size,
@@ -228,8 +233,8 @@ fn file(here: &Here) -> BlobFile {
     }
 }
 
-fn here(file: BlobFile) -> Here {
-    Here {
+fn local_file(file: BlobFile) -> LocalBlob {
+    LocalBlob {
         digest: file.digest,
         size: file.size,
         path: file.path,

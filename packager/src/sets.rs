@@ -20,7 +20,7 @@ use crate::charts::LoadedChart;
 use validator::ErrorChain;
 
 use crate::error::PackError;
-use crate::missing::MissingImage;
+use crate::missing_images::MissingImage;
 use crate::problems::SourceProblems;
 use crate::source_files::SourceDocument;
 
@@ -58,10 +58,13 @@ pub(crate) fn load(
         .unwrap_or_default()
         .into_iter()
         .partition(is_the_clusters_definition);
-    let objects: Vec<PlacedObject> = own.into_iter().map(|object| placed(object, tidy)).collect();
+    let objects: Vec<PlacedObject> = own
+        .into_iter()
+        .map(|object| place_object(object, tidy))
+        .collect();
     let definitions: Vec<PlacedObject> = definitions
         .into_iter()
-        .map(|definition| placed(definition, tidy_definition))
+        .map(|definition| place_object(definition, tidy_definition))
         .collect();
     Ok(LoadedSet {
         source: source.clone(),
@@ -81,7 +84,7 @@ fn files(
     let mut files = Some(Vec::new());
     for (number, path) in source.files.iter().enumerate() {
         let field = format!("{field}.files[{number}]");
-        let Some(at) = problems.below(&field, path) else {
+        let Some(at) = problems.resolve_path(&field, path) else {
             files = None;
             continue;
         };
@@ -101,7 +104,7 @@ fn files(
                 }
             }
             Err(error) => {
-                problems.unread(&field, error)?;
+                problems.add_unreadable(&field, error)?;
                 files = None;
             }
         }
@@ -118,7 +121,7 @@ fn objects<'a>(
 ) -> Vec<ManifestObject<'a>> {
     let (mut objects, errors) = manifests::parse_all(files);
     for error in &errors {
-        problems.unparsed(error);
+        problems.add_unparsed(error);
     }
     for (place, _) in &objects.kindless {
         let message = "has no `kind`, so it is not a Kubernetes object";
@@ -160,7 +163,7 @@ fn is_the_clusters_definition(object: &ManifestObject<'_>) -> bool {
         && !rules::converts_by_webhook(&object.value)
 }
 
-fn placed(object: ManifestObject<'_>, tidy: impl Fn(&mut Value)) -> PlacedObject {
+fn place_object(object: ManifestObject<'_>, tidy: impl Fn(&mut Value)) -> PlacedObject {
     let (place, mut value) = (object.place, object.value);
     tidy(&mut value);
     PlacedObject { place, value }
@@ -290,7 +293,7 @@ pub(crate) fn check_images(
     problems: &mut SourceProblems<'_>,
 ) {
     for set in sets {
-        let moved = set.moved();
+        let moved = set.movable_namespaces();
         let compiler = set.compiler(images, &moved);
         for PlacedObject { place, value } in &set.objects {
             for remark in compiler.compile(&mut value.clone()) {
@@ -315,7 +318,7 @@ pub(crate) fn starters(sets: &[LoadedSet]) -> BTreeSet<&str> {
 
 impl LoadedSet {
     /// Returns the namespaces whose name a site may change.
-    fn moved(&self) -> Vec<Namespace> {
+    fn movable_namespaces(&self) -> Vec<Namespace> {
         let free = self
             .set
             .namespaces
@@ -342,7 +345,7 @@ impl LoadedSet {
 
     /// Returns the compiled objects as files of the archive.
     pub(crate) fn files(&self, images: &KnownImages) -> Vec<ArchiveFile> {
-        let moved = self.moved();
+        let moved = self.movable_namespaces();
         let compiler = self.compiler(images, &moved);
         let object_file = |(number, PlacedObject { value, .. }): (usize, &PlacedObject)| {
             let mut object = value.clone();
@@ -392,11 +395,11 @@ mod tests {
     use schemas::ImageReference;
 
     use super::*;
-    use crate::load::Loaded;
+    use crate::load::LoadedSource;
     use crate::testing::{self, RELEASE, SOLUTION, bytes};
 
     /// Loads a source tree with this release and additional fields of its set.
-    fn loaded(release: &str, set: &str) -> Result<Loaded, PackError> {
+    fn loaded(release: &str, set: &str) -> Result<LoadedSource, PackError> {
         let tree = testing::texts(&format!(
             "{SOLUTION}  manifests:\n    - name: web\n      files: [release.yaml]\n      namespaces: [{{name: shop}}]\n{set}"
         ));

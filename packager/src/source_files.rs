@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use manifests::DocumentPlace;
 use rules::Problem;
-use schemas::yaml::{self, Lines, Part, YamlError};
+use schemas::yaml::{self, DocumentText, Lines, YamlError};
 use validator::SourcePlace;
 
 /// The name of the main source file.
@@ -47,7 +47,7 @@ pub(crate) struct SourceFiles {
 
 impl SourceFiles {
     /// Returns a path relative to the source directory.
-    pub(crate) fn below(&self, path: &Path) -> String {
+    pub(crate) fn relative_path(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.directory).unwrap_or(path);
         below.display().to_string()
     }
@@ -55,7 +55,7 @@ impl SourceFiles {
     /// Returns the place of a file or a line in it.
     pub(crate) fn file(&self, path: &Path, line: Option<u64>) -> SourcePlace {
         SourcePlace {
-            file: self.below(path),
+            file: self.relative_path(path),
             line: line.and_then(|line| line.try_into().ok()),
             column: None,
         }
@@ -85,7 +85,7 @@ impl SourceFiles {
     }
 
     /// Returns the place of a problem in a file with several documents.
-    pub(crate) fn among(&self, file: &str, problem: &Problem) -> SourcePlace {
+    pub(crate) fn place_in_file(&self, file: &str, problem: &Problem) -> SourcePlace {
         let bytes = self.read(file).unwrap_or_default();
         let parts = yaml::parts(&bytes).unwrap_or_default();
         let mut documents = Vec::new();
@@ -109,8 +109,8 @@ impl SourceFiles {
 }
 
 /// Returns the line of a value in a file. If the value is not found, this is the first line of its document.
-fn line(part: &Part<'_>, pointer: &str) -> Option<u32> {
-    let within = Lines::of(part.text.as_bytes()).map_or(1, |lines| lines.line(pointer));
+fn line(part: &DocumentText<'_>, pointer: &str) -> Option<u32> {
+    let within = Lines::parse(part.text.as_bytes()).map_or(1, |lines| lines.line(pointer));
     let before = u64::try_from(part.line).ok()?;
     u32::try_from(before + within - 1).ok()
 }
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(at(4, "/metadata/none"), Some(8));
         assert_eq!(at(12, ""), None);
         let wildcard = Problem::Wildcard("Role x".into(), 2, "verbs".to_owned());
-        assert_eq!(files.among("role.yaml", &wildcard).line, Some(11));
-        assert_eq!(files.among("none.yaml", &wildcard).line, None);
+        assert_eq!(files.place_in_file("role.yaml", &wildcard).line, Some(11));
+        assert_eq!(files.place_in_file("none.yaml", &wildcard).line, None);
     }
 }

@@ -1,18 +1,18 @@
-//! A small source tree for unit tests.
+//! A small source tree for unit tests. Tests write it to a temporary directory.
 
 use std::fmt::Debug;
 use std::fs;
 use std::path::Path;
 
 use archive::{ArchiveFile, FileSource};
+use progress::{Cancel, Watch};
 use sources::{Cache, Remote, SourceNetwork};
 use tempfile::TempDir;
 use validator::Finding;
-use watch::{Cancel, Watch};
 
 use crate::Event;
 use crate::error::PackError;
-use crate::load::{self, ByHelm, Loaded};
+use crate::load::{self, HelmSettings, LoadedSource};
 use crate::render::ChartRenderer;
 
 pub(crate) const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
@@ -94,7 +94,7 @@ pub(crate) fn texts(solution: &str) -> TempDir {
 }
 
 /// Loads a source tree with local charts, without rendering them.
-pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
+pub(crate) fn load(directory: &Path) -> Result<LoadedSource, PackError> {
     load_by(
         directory,
         &ChartRenderer::Nothing,
@@ -107,11 +107,11 @@ pub(crate) fn load_by(
     directory: &Path,
     renderer: &ChartRenderer,
     watch: &Watch<'_, Event>,
-) -> Result<Loaded, PackError> {
+) -> Result<LoadedSource, PackError> {
     let (remote, cache) = (Remote::default(), Cache::new(&directory.join("no-cache")));
     let silent = Watch::silent(Cancel::never());
     let network = SourceNetwork::new(&remote, &cache, &silent);
-    let by_helm = ByHelm {
+    let by_helm = HelmSettings {
         renderer,
         keyring: None,
     };

@@ -23,13 +23,15 @@ impl SourceMap for TreeMap {
         let solution = SourceDocument::first(SOLUTION);
         if let Some(document) = self.documents.get(file) {
             return Some(match problem {
-                Some(problem) if file == archive::ROLE => self.files.among(&document.file, problem),
+                Some(problem) if file == archive::ROLE => {
+                    self.files.place_in_file(&document.file, problem)
+                }
                 Some(problem) => self.files.value(document, &problem.pointer()),
                 None => self.files.value(document, ""),
             });
         }
         let pointer = match problem {
-            _ if file != archive::MANIFEST => self.carried(file)?,
+            _ if file != archive::MANIFEST => self.part_pointer(file)?,
             Some(problem) => source_pointer(problem, &self.spec),
             None => String::new(),
         };
@@ -39,7 +41,7 @@ impl SourceMap for TreeMap {
 
 impl TreeMap {
     /// Returns the JSON pointer in `solution.yaml` of the image or chart that a file belongs to.
-    fn carried(&self, file: &str) -> Option<String> {
+    fn part_pointer(&self, file: &str) -> Option<String> {
         let is_in = |directory: String| {
             let rest = file.strip_prefix(&directory);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -16,10 +16,10 @@ use packager::{
     ChartRemark, ChartRenderer, Event, EvidenceReason, Mention, PackError, PackRequest, Preview,
     ProgramFile, ProgramKind, Signing, add_images, preview,
 };
+use progress::{Cancel, Watch};
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
 use tempfile::TempDir;
-use watch::{Cancel, Watch};
 
 /// Returns the path of the program that `scripts/install-tools` builds.
 fn helm() -> PathBuf {
@@ -147,7 +147,7 @@ spec:
             signing: Signing::Unsigned,
             time: StatementTime::DEFAULT,
             now: StatementTime::DEFAULT,
-            judging: validator::Judging::default(),
+            judging: validator::FindingRules::default(),
             threads: NonZeroUsize::MIN,
             cache: CacheOptions {
                 directory: self.0.path().join("cache"),

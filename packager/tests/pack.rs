@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use archive::{Opened, Overwrite};
+use archive::{OpenedArchive, Overwrite};
 use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use packager::{
-    ChartRenderer, Event, PackError, PackRequest, Packed, SbomRequest, Signing, init, pack,
+    ChartRenderer, Event, PackError, PackReport, PackRequest, SbomRequest, Signing, init, pack,
 };
+use progress::{Cancel, Progress, Watch};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use sources::{CacheOptions, Compression, Event as Source, Remote};
 use tempfile::TempDir;
 use validator::Finding;
-use watch::{Cancel, Progress, Watch};
 
 /// A fixed key (RFC 8410, 10.3), so that archives are the same in every run.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
@@ -45,7 +45,7 @@ fn request(tree: &Path, output: &Path) -> PackRequest {
         signing: Signing::Keys(vec![key()]),
         time: StatementTime::DEFAULT,
         now: StatementTime::DEFAULT,
-        judging: validator::Judging::default(),
+        judging: validator::FindingRules::default(),
         threads: NonZeroUsize::new(2).unwrap(),
         cache: CacheOptions {
             directory: tree.join("../cache"),
@@ -62,7 +62,7 @@ fn request(tree: &Path, output: &Path) -> PackRequest {
     }
 }
 
-fn run(request: &PackRequest) -> Result<Packed, PackError> {
+fn run(request: &PackRequest) -> Result<PackReport, PackError> {
     pack(request, &Watch::silent(Cancel::never()))
 }
 
@@ -149,7 +149,7 @@ impl Bench {
         fs::write(path, text.replacen(from, to, 1)).unwrap();
     }
 
-    fn pack(&self) -> Result<Packed, PackError> {
+    fn pack(&self) -> Result<PackReport, PackError> {
         run(&request(&self.tree(), &self.output()))
     }
 
@@ -169,7 +169,7 @@ impl Bench {
     }
 }
 
-fn read(listed: &archive::Listed, path: &str) -> Vec<u8> {
+fn read(listed: &archive::ListedArchive, path: &str) -> Vec<u8> {
     listed.read(path, 1 << 20).unwrap()
 }
 
@@ -184,7 +184,7 @@ fn an_archive_is_read_back() {
     );
 
     let trust = Trust::new(vec![key().public()], None).unwrap();
-    let trusted = Opened::open(&bench.output())
+    let trusted = OpenedArchive::open(&bench.output())
         .unwrap()
         .verify(&trust)
         .unwrap();
@@ -255,7 +255,7 @@ fn another_time_is_another_archive_and_no_key_is_no_signature() {
         ..request(&bench.tree(), &bench.output())
     };
     assert_eq!(run(&unsigned).unwrap().archive_id, first.archive_id);
-    let opened = Opened::open(&bench.output()).unwrap();
+    let opened = OpenedArchive::open(&bench.output()).unwrap();
     assert_eq!(opened.envelope().signatures().len(), 0);
     let later = PackRequest {
         time: StatementTime::from_unix(1_700_000_000).unwrap(),
@@ -320,7 +320,7 @@ fn a_cancelled_pack_leaves_nothing() {
     let bench = Bench::new();
     let request = request(&bench.tree(), &bench.output());
     let cancelled = AtomicBool::new(true);
-    assert!(pack(&request, &Watch::silent(Cancel::when(&cancelled))).is_err());
+    assert!(pack(&request, &Watch::silent(Cancel::from_flag(&cancelled))).is_err());
     assert_eq!(
         fs::read_dir(bench.output().parent().unwrap())
             .unwrap()
@@ -460,7 +460,7 @@ fn an_image_only_solution_has_no_operator_directory() {
     let (images, _) = text.split_once("  operator:\n").unwrap();
     fs::write(path, images).unwrap();
     bench.pack().unwrap();
-    let listed = Opened::open(&bench.output())
+    let listed = OpenedArchive::open(&bench.output())
         .unwrap()
         .skip_signature()
         .unwrap()
@@ -520,7 +520,7 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
             ..request(&bench.tree(), &bench.output())
         };
         let packed = run(&request).unwrap();
-        let opened = Opened::open(&bench.output()).unwrap();
+        let opened = OpenedArchive::open(&bench.output()).unwrap();
         let listed = opened.skip_signature().unwrap().list().unwrap();
         let requires = listed.statement().predicate.requires.clone();
         let requires: Vec<String> = requires.iter().map(ToString::to_string).collect();
@@ -553,7 +553,7 @@ esac
 }
 
 /// Packs with SBOMs, and checks that syft's directory is empty afterwards.
-fn with_sboms(bench: &Bench, fails: &str) -> Result<Packed, PackError> {
+fn with_sboms(bench: &Bench, fails: &str) -> Result<PackReport, PackError> {
     let scratch = tempfile::tempdir().unwrap();
     let packed = run(&PackRequest {
         sboms: Some(syft(bench, fails)),

@@ -12,10 +12,10 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use packager::{ChartRenderer, Event, PackError, PackRequest, Signing, preview};
+use progress::{Cancel, Watch};
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
 use tempfile::TempDir;
-use watch::{Cancel, Watch};
 
 /// Returns the path of the program that `scripts/install-tools` builds.
 fn helm() -> PathBuf {
@@ -108,7 +108,7 @@ spec:
             signing: Signing::Unsigned,
             time: StatementTime::DEFAULT,
             now: StatementTime::DEFAULT,
-            judging: validator::Judging::default(),
+            judging: validator::FindingRules::default(),
             threads: NonZeroUsize::MIN,
             cache: CacheOptions {
                 directory: self.path("cache"),

@@ -13,10 +13,10 @@ use fixtures::image::{Artifact, Format, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use fixtures::saved::{self, Names, Saved};
-use packager::{ChartRenderer, PackRequest, Packed, Signing, pack};
+use packager::{ChartRenderer, PackReport, PackRequest, Signing, pack};
+use progress::{Cancel, Watch};
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
-use watch::{Cancel, Watch};
 
 fn skopeo_copy(directory: &Path, options: &[&str], from: &str, to: &str) {
     let output = Command::new("skopeo")
@@ -42,11 +42,11 @@ fn index(format: Format) -> Artifact {
     Index::new(format, vec![image("amd64"), image("arm64")]).into()
 }
 
-fn pack_from(directory: &Path, source: &str) -> Packed {
+fn pack_from(directory: &Path, source: &str) -> PackReport {
     compress_from(directory, source, Compression::None)
 }
 
-fn compress_from(directory: &Path, source: &str, compression: Compression) -> Packed {
+fn compress_from(directory: &Path, source: &str, compression: Compression) -> PackReport {
     let text = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -65,7 +65,7 @@ spec:
         signing: Signing::Unsigned,
         time: StatementTime::DEFAULT,
         now: StatementTime::DEFAULT,
-        judging: validator::Judging::default(),
+        judging: validator::FindingRules::default(),
         threads: NonZeroUsize::MIN,
         cache: CacheOptions {
             directory: directory.join("cache"),

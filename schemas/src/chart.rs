@@ -1,5 +1,5 @@
-//! Helm charts of a Solution: [`ChartRelease`] for the releases in `spec.charts` of an archive, and [`SourceChart`] for
-//! those of `solution.yaml`.
+//! Helm charts of a Solution: [`ChartRelease`] for the releases in `spec.charts` of an archive, and [`SourceChart`]
+//! for those of `solution.yaml`. The archive's form is complete, while the source's form names files and registries.
 
 mod site_values;
 mod source;

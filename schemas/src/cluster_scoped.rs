@@ -1,4 +1,5 @@
-//! The API groups that Kubernetes itself serves, and its cluster-scoped resources, as of Kubernetes 1.36.
+//! The API groups that Kubernetes itself serves, and its cluster-scoped resources, as of Kubernetes 1.36. The table is
+//! needed where no cluster can be asked, for example while a Solution is packed.
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";

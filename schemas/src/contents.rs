@@ -100,7 +100,7 @@ impl Contents {
     }
 
     /// Returns the files with the same name in any directory, without regard to case.
-    pub fn alike(&self, path: &str) -> impl Iterator<Item = &ArchivePath> {
+    pub fn find_similar(&self, path: &str) -> impl Iterator<Item = &ArchivePath> {
         let name = |path: &str| path.rsplit('/').next().map(str::to_ascii_lowercase);
         let wanted = name(path);
         let paths = self.0.iter().map(|entry| &entry.path);

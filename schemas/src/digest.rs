@@ -1,4 +1,5 @@
-//! The digest of a content: SHA-256, in the spelling of the OCI image specification ("Digests").
+//! The digest of a content: SHA-256, in the spelling of the OCI image specification ("Digests"). Other algorithms are
+//! refused, because every document of an archive uses this one.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -192,7 +192,7 @@ impl Envelope {
     ///
     /// Fails if the statement does not fit.
     pub fn new(payload: Vec<u8>) -> Result<Self, EnvelopeError> {
-        Self::of(PayloadType::Statement, payload)
+        Self::unsigned(PayloadType::Statement, payload)
     }
 
     /// Returns an envelope without signatures.
@@ -200,7 +200,7 @@ impl Envelope {
     /// # Errors
     ///
     /// Fails if the payload does not fit.
-    pub fn of(payload_type: PayloadType, payload: Vec<u8>) -> Result<Self, EnvelopeError> {
+    pub fn unsigned(payload_type: PayloadType, payload: Vec<u8>) -> Result<Self, EnvelopeError> {
         let envelope = Self {
             payload_type,
             payload,
@@ -231,7 +231,7 @@ impl Envelope {
         if raw.payload_type != payload_type.as_str() {
             return Err(EnvelopeError::PayloadType(raw.payload_type, payload_type));
         }
-        let mut envelope = Self::of(payload_type, decode(&raw.payload, "the payload")?)?;
+        let mut envelope = Self::unsigned(payload_type, decode(&raw.payload, "the payload")?)?;
         for signature in raw.signatures {
             let key_id = signature
                 .keyid
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_as_long_as_it_is_and_no_statement() {
-        let mut plan = Envelope::of(PayloadType::Plan, vec![7; 200_000]).unwrap();
+        let mut plan = Envelope::unsigned(PayloadType::Plan, vec![7; 200_000]).unwrap();
         plan.add(signature(3)).unwrap();
         let bytes = plan.to_bytes();
         assert!(bytes.ends_with(b"\"}]}\n"));
@@ -487,9 +487,9 @@ mod tests {
             Err(EnvelopeError::PayloadType(..))
         ));
         // One of the very size of a statement's.
-        let overhead = Envelope::of(PayloadType::Plan, vec![]).unwrap();
+        let overhead = Envelope::unsigned(PayloadType::Plan, vec![]).unwrap();
         let payload = (limits::ENVELOPE_SIZE - overhead.to_bytes().len()) / 4 * 3;
-        let plan = Envelope::of(PayloadType::Plan, vec![7; payload]).unwrap();
+        let plan = Envelope::unsigned(PayloadType::Plan, vec![7; payload]).unwrap();
         let mut bytes = plan.to_bytes();
         bytes.resize(limits::ENVELOPE_SIZE, b' ');
         assert!(matches!(
@@ -497,7 +497,7 @@ mod tests {
             Err(EnvelopeError::PayloadType(..))
         ));
         assert!(matches!(
-            Envelope::of(PayloadType::Plan, vec![0; limits::PLAN_SIZE / 4 * 3]),
+            Envelope::unsigned(PayloadType::Plan, vec![0; limits::PLAN_SIZE / 4 * 3]),
             Err(EnvelopeError::Full(..))
         ));
         assert!(matches!(

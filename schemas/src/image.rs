@@ -85,7 +85,7 @@ impl Document {
     }
 
     /// Returns whether a descriptor references a document with its own references. Only an index has such descriptors,
-    /// and it may also list other content. A layer is a layer whatever its media type is.
+    /// and it may also list other content. A layer is a layer, independent of its media type.
     #[must_use]
     pub fn follows(&self, named: &Descriptor) -> bool {
         self.media_type.is_index() && named.document_type().is_some()
@@ -229,7 +229,7 @@ impl Descriptor {
     /// Returns the media type if it is that of a document with descriptors.
     #[must_use]
     pub fn document_type(&self) -> Option<MediaType> {
-        MediaType::of(&self.media_type)
+        MediaType::from_text(&self.media_type)
     }
 }
 
@@ -286,7 +286,7 @@ impl ImageDocument {
         }
         let media_type = |default: MediaType| match raw.media_type {
             None => Ok(default),
-            Some(text) => MediaType::of(&text)
+            Some(text) => MediaType::from_text(&text)
                 .filter(|said| said.is_index() == default.is_index())
                 .ok_or(ImageDocumentError::MediaType(text)),
         };

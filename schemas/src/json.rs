@@ -57,7 +57,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
 
 fn walk(bytes: &[u8], kind: Kind, rules: Rules) -> Result<(), JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let whole = Look {
+    let whole = ValueCheck {
         rules,
         kind,
         depth: 0,
@@ -81,15 +81,15 @@ enum Rules {
 
 /// A check of a value and everything within it, which stores nothing.
 #[derive(Clone, Copy)]
-struct Look {
+struct ValueCheck {
     rules: Rules,
     kind: Kind,
     depth: usize,
 }
 
-impl Look {
+impl ValueCheck {
     /// Returns the check for the values within this one, which Go reads as `kind`.
-    fn inside<E: serde::de::Error>(self, kind: Kind) -> Result<Self, E> {
+    fn rules_within<E: serde::de::Error>(self, kind: Kind) -> Result<Self, E> {
         if self.rules == Rules::Strict && self.depth == limits::JSON_DEPTH {
             return Err(E::custom(format_args!(
                 "nested deeper than {} levels",
@@ -104,7 +104,7 @@ impl Look {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Look {
+impl<'de> DeserializeSeed<'de> for ValueCheck {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -115,7 +115,7 @@ impl<'de> DeserializeSeed<'de> for Look {
 /// 2^53. Readers that store numbers as doubles can get a different value above it.
 const INTEGERS: u64 = 1 << 53;
 
-impl<'de> Visitor<'de> for Look {
+impl<'de> Visitor<'de> for ValueCheck {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,7 +155,7 @@ impl<'de> Visitor<'de> for Look {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let element = self.inside(self.kind.element())?;
+        let element = self.rules_within(self.kind.element())?;
         while seq.next_element_seed(element)?.is_some() {}
         Ok(())
     }
@@ -165,7 +165,7 @@ impl<'de> Visitor<'de> for Look {
         let mut keys = BTreeSet::new();
         while let Some(key) = map.next_key::<String>()? {
             let value = self.kind.value(&key).map_err(A::Error::custom)?;
-            map.next_value_seed(self.inside(value)?)?;
+            map.next_value_seed(self.rules_within(value)?)?;
             if self.rules == Rules::KeysOnly {
                 continue;
             }
@@ -259,7 +259,7 @@ mod tests {
             MapDeserializer::<_, Error>::new(fields)
         };
         let layers = SeqDeserializer::<_, Error>::new((0..EACH).map(|_| layer()));
-        let whole = Look {
+        let whole = ValueCheck {
             rules: Rules::Strict,
             kind: Kind::List(&[("known", Kind::Plain)]),
             depth: 0,

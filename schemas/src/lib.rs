@@ -23,10 +23,9 @@ mod image;
 pub mod json;
 pub mod known_keys;
 pub mod limits;
-mod listed;
+mod lists;
 mod manifest;
 mod name;
-mod near;
 mod operator_config;
 mod parameter;
 mod path;
@@ -40,6 +39,7 @@ mod sets;
 mod site;
 mod source;
 mod statement;
+mod suggestions;
 mod template;
 mod trust;
 mod value_path;
@@ -75,7 +75,7 @@ pub use image::{
     ImageDocumentError, ImageIndex, ImageManifest, MediaType, Platform, REFERRER_SUFFIXES,
     Referrers, WantedPlatform, walk,
 };
-pub use listed::{listed, named};
+pub use lists::{list_names, list_quoted};
 pub use manifest::{
     EnvVar, IMAGE_REFERENCE_ANNOTATION, ManifestError, Metadata, Metrics, MetricsScheme, Operator,
     OperatorImage, OperatorScope, SecurityContext, Solution, SolutionSpec,
@@ -84,7 +84,6 @@ pub use name::{
     Capability, EnvironmentName, ImageName, ImagePlace, ImageReference, KubernetesName, NameError,
     Namespace, SolutionName, Tag,
 };
-pub use near::nearest;
 pub use operator_config::{OperatorConfig, Repository};
 pub use parameter::{Generate, Parameter, ParameterFormat, ParameterName, ParameterType};
 pub use path::{ArchivePath, PathError};
@@ -105,6 +104,7 @@ pub use site::{
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
+pub use suggestions::nearest;
 pub use template::{OperatorTemplate, TemplateMetadata};
 pub use trust::{SolutionPattern, TrustMetadata, TrustPolicy, TrustSpec, TrustedKey};
 pub use value_path::{ValuePath, ValuePathError, ValuesByPath, by_path, choose};

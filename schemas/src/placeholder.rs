@@ -146,7 +146,7 @@ impl<'a> Opening<'a> {
     const KINDS: [&'static str; 4] = ["image", "namespace", "solution", "param"];
 
     /// Returns the start of a placeholder at the beginning of a text.
-    fn at(text: &'a str) -> Option<Self> {
+    fn parse(text: &'a str) -> Option<Self> {
         let inner = text.strip_prefix("$(")?;
         let word = inner.bytes().take_while(|byte| is_word(*byte)).count();
         let (word, rest) = inner.split_at(word);
@@ -171,7 +171,7 @@ impl<'a> Opening<'a> {
             },
             "namespace" => Placeholder::Namespace(name.parse()?),
             "solution" => Placeholder::Solution(
-                named(&FACTS, name).ok_or_else(|| PlaceholderError::Fact(shorten(name)))?,
+                find_by_name(&FACTS, name).ok_or_else(|| PlaceholderError::Fact(shorten(name)))?,
             ),
             _ => Placeholder::Parameter(name.parse()?),
         })
@@ -181,7 +181,7 @@ impl<'a> Opening<'a> {
         let Some(part) = self.part else {
             return Ok(AddressPart::Whole);
         };
-        named(&PARTS, part).ok_or_else(|| PlaceholderError::Part(shorten(part)))
+        find_by_name(&PARTS, part).ok_or_else(|| PlaceholderError::Part(shorten(part)))
     }
 }
 
@@ -189,7 +189,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte == b'.'
 }
 
-fn named<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+fn find_by_name<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
     let found = names.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value)
 }
@@ -215,11 +215,11 @@ pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, PlaceholderPiece<'_>)>, P
     // The text between the two is not yet part of a piece.
     let (mut begin, mut position) = (0, 0);
     while let Some(dollar) = text[position..].find('$').map(|found| position + found) {
-        if Opening::at(&text[dollar + 1..]).is_some() {
+        if Opening::parse(&text[dollar + 1..]).is_some() {
             push_text(&mut pieces, text, begin..dollar);
             begin = dollar + 1;
             position = begin + 1;
-        } else if let Some(opening) = Opening::at(&text[dollar..]) {
+        } else if let Some(opening) = Opening::parse(&text[dollar..]) {
             push_text(&mut pieces, text, begin..dollar);
             let name = dollar + opening.length;
             let end = text[name..].find(')').map(|found| name + found);

@@ -1,4 +1,5 @@
-//! The prerequisites of a Solution, `spec.prerequisites`, which a site must meet before a deployment.
+//! The prerequisites of a Solution, `spec.prerequisites`, which a site must meet before a deployment. A plan checks
+//! them before the first change in a cluster.
 
 use std::num::NonZeroU32;
 

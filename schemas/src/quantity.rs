@@ -1,4 +1,5 @@
-//! Amounts of resources in the notation of Kubernetes.
+//! Amounts of resources in the notation of Kubernetes. Only the notation is checked here, without a conversion to a
+//! number.
 
 use crate::name::checked_name;
 use crate::pattern;

@@ -1,5 +1,5 @@
 //! Sets of manifests in `spec.manifests`: [`ObjectSet`] in an archive, and [`SourceSet`] in `solution.yaml` with its
-//! files and patches.
+//! files and patches. Each set has its own namespace and strategy.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
 //! The template of an operator's Deployment, `spec.operator.template`: the fields that an import does not set itself.
+//! The publisher writes them, and the importer merges them with its own fields.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -88,9 +89,9 @@ impl OperatorTemplate {
 }
 
 /// A lazy iterator over the texts of a template, because aliases can turn a small file into very many.
-type Texts<'a> = Box<dyn Iterator<Item = (String, &'a str)> + 'a>;
+type TextIterator<'a> = Box<dyn Iterator<Item = (String, &'a str)> + 'a>;
 
-fn fields(place: String, fields: &Map<String, Value>) -> Texts<'_> {
+fn fields(place: String, fields: &Map<String, Value>) -> TextIterator<'_> {
     let below = move |(name, value): (&String, _)| {
         let name = printable_within(name, FIELD);
         texts(format!("{place}.{name}"), value)
@@ -98,7 +99,7 @@ fn fields(place: String, fields: &Map<String, Value>) -> Texts<'_> {
     Box::new(fields.iter().flat_map(below))
 }
 
-fn texts(place: String, value: &Value) -> Texts<'_> {
+fn texts(place: String, value: &Value) -> TextIterator<'_> {
     match value {
         Value::String(text) => Box::new(iter::once((place, text.as_str()))),
         Value::Array(items) => {

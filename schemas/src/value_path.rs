@@ -1,4 +1,5 @@
-//! Paths of values of a chart in the syntax of Helm's `--set`, and maps of values by path.
+//! Paths of values of a chart in the syntax of Helm's `--set`, and maps of values by path. A path can contain keys
+//! with dots and indexes of lists.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};

@@ -1,5 +1,6 @@
 //! Versions of Solutions: semantic versioning 2.0.0, restricted to versions that are valid in Kubernetes labels and
-//! image tags ([`Version`]), version ranges, and the id of a Solution's version ([`SolutionId`]).
+//! image tags ([`Version`]), version ranges, and the id of a Solution's version ([`SolutionId`]). Build metadata is
+//! refused, because `+` is not valid in labels and tags.
 
 use std::fmt;
 use std::str::FromStr;

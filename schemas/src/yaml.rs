@@ -39,7 +39,7 @@ pub enum YamlError {
     #[error("is not UTF-8 text")]
     Encoding(#[source] std::str::Utf8Error),
     /// The text is not YAML, exceeds a budget, or has another structure.
-    #[error("{words}{}", at(*.place))]
+    #[error("{words}{}", describe_place(*.place))]
     Document {
         /// The message without the place.
         words: String,
@@ -132,7 +132,7 @@ impl YamlError {
     }
 }
 
-fn at(place: Option<YamlPlace>) -> String {
+fn describe_place(place: Option<YamlPlace>) -> String {
     let place = place.map(|place| format!(" at line {}, column {}", place.line, place.column));
     place.unwrap_or_default()
 }
@@ -148,7 +148,7 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
             cause: YamlCause::MissingField,
         } => {
             // The parser knows the start of the mapping, but not its path.
-            let lines = Lines::of(bytes).ok();
+            let lines = Lines::parse(bytes).ok();
             let path = lines.and_then(|lines| lines.mapping_at(place));
             YamlError::Document {
                 words: path.map_or_else(|| words.clone(), |path| format!("{words} in {path}")),
@@ -190,7 +190,7 @@ pub fn long<'de, S: DeserializeSeed<'de>>(
     let read = serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
         seed.deserialize(reader)
     });
-    read.map_err(|error| worded(&error, &Words::Long))
+    read.map_err(|error| to_yaml_error(&error, &ParserMessages::Long))
 }
 
 /// Parses all documents of a file, except empty ones.
@@ -207,7 +207,7 @@ fn not_empty(text: &str) -> Result<Vec<serde_json::Value>, Error> {
 
 /// The text between two `---` lines of a stream, which is one document.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct DocumentText<'a> {
     /// The number of the part among those with content, from 1.
     pub number: usize,
     /// The line of the stream on which it begins, from 1.
@@ -249,7 +249,7 @@ pub enum StreamError {
 ///
 /// Neither YAML 1.1 nor 1.2 allows such a line within a document, not even in a text. Helm also splits where text
 /// directly follows the `---`, which kubectl rejects, so such streams are rejected here.
-pub fn parts(bytes: &[u8]) -> Result<Vec<Part<'_>>, StreamError> {
+pub fn parts(bytes: &[u8]) -> Result<Vec<DocumentText<'_>>, StreamError> {
     if bytes.len() as u64 > limits::YAML_STREAM_SIZE {
         return Err(StreamError::Size(bytes.len()));
     }
@@ -281,7 +281,11 @@ fn is_marker(line: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
-fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Result<(), StreamError> {
+fn push_part<'a>(
+    parts: &mut Vec<DocumentText<'a>>,
+    line: usize,
+    text: &'a str,
+) -> Result<(), StreamError> {
     // YAML has only these two characters of white space, and an indented `...` is a text.
     let space = [' ', '\t'];
     let blank = |line: &str| {
@@ -295,7 +299,7 @@ fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Resul
     if parts.len() == limits::YAML_STREAM_DOCUMENTS {
         return Err(StreamError::Documents { line });
     }
-    parts.push(Part {
+    parts.push(DocumentText {
         number: parts.len() + 1,
         line,
         text,
@@ -303,7 +307,7 @@ fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Resul
     Ok(())
 }
 
-impl Part<'_> {
+impl DocumentText<'_> {
     /// Parses the part as Helm and kubectl do; `None` if it is empty. Errors have lines of the stream.
     pub fn document(&self) -> Result<Option<serde_json::Value>, YamlError> {
         go::part(self.text.as_bytes(), self.line)
@@ -343,7 +347,7 @@ fn options() -> serde_saphyr::Options {
 }
 
 /// The parser's messages for users. Messages about the parser's own settings are replaced.
-enum Words {
+enum ParserMessages {
     /// Messages for text that is parsed with [`options`].
     Usual,
     /// Messages for text that [`long`] parses.
@@ -363,7 +367,7 @@ impl Localizer for Placeless {
     }
 }
 
-impl MessageFormatter for Words {
+impl MessageFormatter for ParserMessages {
     fn localizer(&self) -> &dyn Localizer {
         &Placeless
     }
@@ -395,11 +399,11 @@ impl MessageFormatter for Words {
 }
 
 fn document(error: &Error) -> YamlError {
-    worded(error, &Words::Usual)
+    to_yaml_error(error, &ParserMessages::Usual)
 }
 
 /// Converts a parser's error to the first line of its message and the place.
-fn worded(error: &Error, formatter: &Words) -> YamlError {
+fn to_yaml_error(error: &Error, formatter: &ParserMessages) -> YamlError {
     let message = error.render_with_formatter(formatter);
     let line = message.lines().next().unwrap_or_default();
     YamlError::Document {

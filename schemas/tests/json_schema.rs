@@ -1,5 +1,5 @@
-//! The JSON Schemas beside this crate: they follow from the types, they say what the types say, and every document that
-//! the project gives as an example is inside them.
+//! The JSON Schemas next to this crate: they are generated from the types, they accept the same documents as the types,
+//! and every example document of the project matches them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The committed schema, which must be what follows from the type; `UPDATE=1` renews it.
+/// Returns the committed schema, which must equal the generated one; `UPDATE=1` regenerates it.
 #[expect(
     clippy::disallowed_methods,
     reason = "who runs the test decides to renew"
@@ -72,7 +72,7 @@ fn accepted(schema: &Validator, document: &Value) {
     assert!(errors.is_empty(), "{errors:#?}\n{document:#}");
 }
 
-/// Every `solution.yaml` of the repository, with the placeholders that its reader fills in.
+/// Every `solution.yaml` of the repository, with the placeholders that its reader replaces.
 fn examples() -> [(&'static str, &'static str, &'static str); 2] {
     [
         ("packager/templates/init/solution.yaml", "@NAME@", "shop"),
@@ -102,7 +102,7 @@ fn every_example_is_read_and_inside_the_schema() {
     }
 }
 
-/// A value that a comment shows must be as good as one that is not commented out.
+/// A value in a comment must be as valid as one that is not commented out.
 #[test]
 fn what_the_template_comments_out_is_inside_the_schema() {
     let (path, placeholder, value) = examples()[0];
@@ -125,7 +125,7 @@ fn what_the_template_comments_out_is_inside_the_schema() {
     accepted(&source(), &yaml::from_slice(text.as_bytes()).unwrap());
 }
 
-/// Whether a comment is a field that was commented out: `name: value`, `- name: value`, a name alone.
+/// Returns whether a comment contains a field: `name: value`, `- name: value`, or a name alone.
 fn is_field(text: &str) -> bool {
     let name = text.trim_start().trim_start_matches("- ");
     let name = name.split_once(':').map_or("", |(name, _)| name);
@@ -174,7 +174,7 @@ fn mistakes_are_outside_the_schema() {
     }
 }
 
-/// The pattern of a type in its schema says of each text what reading it says.
+/// Asserts that the pattern in a type's schema accepts the same texts as its parser.
 #[track_caller]
 fn agrees<T: JsonSchema + std::str::FromStr>(texts: &[&str]) {
     let schema = serde_json::to_value(schema_for!(T)).unwrap();
@@ -342,7 +342,7 @@ fn patterns_of_policies_for_findings_say_what_the_types_say() {
     ]);
 }
 
-/// The template of a site's file as it stands, and with everything in it that is commented out.
+/// Tests the template of a site configuration, without and with its commented fields.
 #[test]
 fn the_template_of_a_sites_file_is_inside_its_schema_and_mistakes_are_not() {
     let schema = site();
@@ -375,7 +375,7 @@ fn the_template_of_a_sites_file_is_inside_its_schema_and_mistakes_are_not() {
     }
 }
 
-/// The template of a fleet as it stands, and with everything in it that is commented out.
+/// Tests the template of a fleet, without and with its commented fields.
 #[test]
 fn the_template_of_a_fleet_is_inside_its_schema_and_mistakes_are_not() {
     let schema = committed::<SolutionFleet>("fleet.schema.json");
@@ -426,7 +426,7 @@ fn patterns_of_names_in_fleets_say_what_the_types_say() {
     agrees::<FactPath>(&["", "/", "/a/b", "/a~1b", "/a~0", "a", "/a~", "/~2"]);
 }
 
-/// A line of the site's template without its comment sign, unless it is words.
+/// Returns a line of the template without its comment sign, unless the comment is prose.
 fn uncommented(line: &str) -> String {
     let Some((indent, shown)) = line.split_once("# ") else {
         return line.to_owned();

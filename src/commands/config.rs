@@ -1,4 +1,5 @@
-//! `solution config`: the values of flags that are set once.
+//! `solution config`: shows the values of flags that are set once. Each value is shown with the variable or file that
+//! it comes from, because these can override each other.
 
 use std::path::PathBuf;
 

@@ -1,23 +1,154 @@
-//! Where a site has each image: as a table, or as what other tools read.
+//! The image map of a site: the address of each image, as a table or in the formats of other tools. Other tools can
+//! deploy workloads with these addresses, without rewriting them themselves.
 
-mod arguments;
-
+use clap::{Args, ValueEnum};
 use importer::PlanSummary;
 use registry::{ClientOptions, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::SolutionId;
 use serde::Serialize;
-use shelf::{Format, ImageMap, MappedImage, Mirrors, NodeFile, Placement, RecordedImage};
-use validator::Accepted;
-
-use self::arguments::MapFormat;
-pub(crate) use self::arguments::{
-    LayoutArguments, MapArguments, MirrorArguments, PlacementArguments,
+use store::{
+    Format, ImageMap, MappedImage, MirrorPolicy, Mirrors, NodeFile, PathLayout, Placement,
+    PlacementChoice, RecordedImage,
 };
+use validator::AcceptedArchive;
+
+use crate::args::Output;
 use crate::failure::Failure;
 use crate::{registries, render};
 
-/// The images of an archive, and how their addresses are shown.
+/// Under which paths images lie.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct LayoutArguments {
+    /// The paths of the images in the registry
+    #[arg(long, value_name = "LAYOUT", value_enum, default_value_t)]
+    repository_layout: RepositoryLayout,
+}
+
+/// Under which paths images lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum RepositoryLayout {
+    /// `<name>-<version>/<image>`, and also `mirror/<host of ref>/<path of ref>`
+    #[default]
+    Solution,
+    /// Only `<path of ref>`, without the host
+    Ref,
+    /// Like `solution`, with each path as one component, such as `shop-1.0.0_app-<digest>`
+    Flat,
+}
+
+impl LayoutArguments {
+    /// Returns the placement of mirrored images.
+    pub(crate) fn placement(self) -> Placement {
+        let layout = match self.repository_layout {
+            RepositoryLayout::Solution => PathLayout::Solution,
+            RepositoryLayout::Ref => PathLayout::Ref,
+            RepositoryLayout::Flat => PathLayout::Flat,
+        };
+        Placement {
+            layout,
+            ..Placement::default()
+        }
+    }
+}
+
+/// Whether images are mirrored.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct MirrorArguments {
+    /// Do not create repositories `mirror/<host of ref>/<path of ref>`. Nodes then find images only by their
+    /// addresses
+    #[arg(long, conflicts_with = "mirrors")]
+    no_mirrors: bool,
+
+    /// Create the `mirror/` repositories, even if the previous version was imported with --no-mirrors
+    #[arg(long)]
+    mirrors: bool,
+}
+
+impl MirrorArguments {
+    /// Returns the choice of the user, if there is one.
+    pub(crate) fn choice(self) -> PlacementChoice {
+        let mirrors = match self {
+            Self {
+                no_mirrors: true, ..
+            } => Some(MirrorPolicy::Skip),
+            Self { mirrors: true, .. } => Some(MirrorPolicy::Push),
+            _ => None,
+        };
+        PlacementChoice {
+            mirrors,
+            ..PlacementChoice::default()
+        }
+    }
+}
+
+/// The repositories that an import gives images.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct PlacementArguments {
+    /// The paths of the images in the registry [default: as in the previous version, else `solution`]
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    repository_layout: Option<ImportLayout>,
+
+    #[command(flatten)]
+    mirrors: MirrorArguments,
+}
+
+/// The paths that an import can give images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ImportLayout {
+    /// `<name>-<version>/<image>`
+    Solution,
+    /// The same path as one component, for registries that limit the depth of names; not for operators
+    Flat,
+}
+
+impl PlacementArguments {
+    /// Returns the choices of the user.
+    pub(crate) fn choice(self) -> PlacementChoice {
+        let layout = self.repository_layout.map(|layout| match layout {
+            ImportLayout::Solution => PathLayout::Solution,
+            ImportLayout::Flat => PathLayout::Flat,
+        });
+        PlacementChoice {
+            layout,
+            ..self.mirrors.choice()
+        }
+    }
+}
+
+/// How the addresses of images are shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct MapArguments {
+    /// Print only the addresses of the images for nodes, in this format
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) image_map: Option<MapFormat>,
+}
+
+/// What reads the addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapFormat {
+    /// The name, `ref` and address of each image
+    #[default]
+    Table,
+    /// hosts.toml for each registry in a `ref`
+    Containerd,
+    /// Values by image name, for `{{ with index .Values.images "app" }}{{ .registry }}/{{ .repository }}@{{ .digest
+    /// }}{{ end }}`
+    Helm,
+    /// The `images` list of a kustomization.yaml
+    Kustomize,
+}
+
+impl MapArguments {
+    /// Reserves standard output for the addresses, if another tool reads them.
+    pub(crate) fn set_aside(self, output: Output) {
+        if self.image_map.is_some() && output == Output::Human {
+            render::set_aside();
+        }
+    }
+}
+
+/// The images of an archive, with the format of their addresses.
 pub(crate) struct Mapping<'a> {
     pub(crate) id: &'a SolutionId,
     pub(crate) images: Vec<RecordedImage>,
@@ -26,23 +157,27 @@ pub(crate) struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
-    /// How the addresses of an archive's images are shown.
-    pub(crate) fn of(accepted: &'a Accepted, map: MapArguments, reach: &'a ClientOptions) -> Self {
+    /// Returns the mapping of an archive's images.
+    pub(crate) fn of(
+        accepted: &'a AcceptedArchive,
+        map: MapArguments,
+        reach: &'a ClientOptions,
+    ) -> Self {
         Self {
             id: &accepted.statement().predicate.id,
-            images: shelf::recorded(accepted),
+            images: store::recorded(accepted),
             format: map.image_map.unwrap_or_default(),
             reach,
         }
     }
 
-    /// The addresses at a registry, by the name that nodes know.
+    /// Returns the addresses in a registry, under the name that nodes use.
     pub(crate) fn at(
         &self,
         registry: &RegistryAddress,
         placement: Placement,
     ) -> Result<ShownMap, Failure> {
-        let image_map = ImageMap::of(self.id, &self.images, registry, placement.layout)?;
+        let image_map = ImageMap::new(self.id, &self.images, registry, placement.layout)?;
         let image_map = image_map.without_collisions()?.of_workloads();
         let file = |text| vec![NodeFile { path: None, text }];
         let image_map_files = match self.format {
@@ -58,7 +193,7 @@ impl<'a> Mapping<'a> {
         })
     }
 
-    /// The same, at the registry of a plan.
+    /// Returns the map with the addresses at the registry of a plan.
     pub(crate) fn named(&self, plan: &PlanSummary) -> Result<ShownMap, Failure> {
         let registry = plan.pull_registry.parse().map_err(Failure::no)?;
         self.at(&registry, plan.placement)
@@ -69,14 +204,14 @@ impl<'a> Mapping<'a> {
         registry: &RegistryAddress,
         placement: Placement,
     ) -> Result<Vec<NodeFile>, Failure> {
-        let mirrors = Mirrors::of(self.id, &self.images, registry, placement)?;
+        let mirrors = Mirrors::new(self.id, &self.images, registry, placement)?;
         if !mirrors.without.is_empty() {
             let words = "cannot write `hosts.toml`: the registry has no mirror repositories of these images";
             return Err(Failure::no(anyhow::anyhow!(words)).hint("create them with `--mirrors`"));
         }
         let ca = registries::authorities(self.reach);
         let files = mirrors.files(Format::Containerd, self.reach.plain_http, ca.as_deref());
-        Ok(files.map_err(shelf::Error::Refused)?)
+        Ok(files.map_err(store::Error::Refused)?)
     }
 }
 
@@ -94,7 +229,7 @@ pub(crate) struct ShownMap {
 }
 
 /// A result, and where nodes find the images if that was asked for.
-// The schema is described as that of the result, and has the map as a field that is always there where `M` is one.
+// The schema has the description of the result. It requires the field of the map if `M` is a map and not an option.
 #[derive(Serialize, JsonSchema)]
 #[schemars(description = "")]
 pub(crate) struct Mapped<'a, T, M = Option<&'a ShownMap>> {
@@ -113,7 +248,7 @@ impl<T> Mapped<'_, T> {
 }
 
 impl ShownMap {
-    /// The addresses, for people or for what reads them.
+    /// Shows the addresses to people, or prints them in the format of another tool.
     pub(crate) fn show(&self) {
         if self.format == MapFormat::Table {
             return self.table();

@@ -1,4 +1,5 @@
-//! `solution keygen`: a key pair to sign archives with.
+//! `solution keygen`: a key pair to sign archives with. The keys are Ed25519 keys as PEM files, which openssl can read
+//! too.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use signing::SecretKey;
 use super::give;
 use crate::args::{Output, PassphraseArguments, choose};
 use crate::failure::{Failure, Outcome};
-use crate::{disk, passphrase, render};
+use crate::{disk, keys, render};
 
 /// Generate an Ed25519 key pair
 #[derive(Args, Debug)]
@@ -55,7 +56,7 @@ pub(crate) struct MadeKeys {
     encrypted: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let with = |extension: &str| {
         let mut path = arguments.name.clone().into_os_string();
         path.push(extension);
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let from = PassphraseArguments {
             passphrase_file: arguments.passphrase_file.clone(),
         };
-        let passphrase = passphrase::for_new_key(&from, &secret)?;
+        let passphrase = keys::passphrase_for_new_key(&from, &secret)?;
         key.to_encrypted_pem(&passphrase)
             .map_err(Failure::unknown)?
     } else {

@@ -1,15 +1,13 @@
-//! `solution status`: what is imported and what runs where.
+//! `solution status`: imported versions and deployments, with a filter. Its exit code shows whether everything runs as
+//! deployed, so scripts can use it.
 
-mod connections;
-pub(super) mod incomplete;
 mod metrics;
-pub(super) mod operator;
-mod selection;
-mod served;
-mod shown;
-
+pub(super) mod show;
+use anyhow::anyhow;
 use clap::Args;
-use importer::{ChangeReceipt, EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};
+use importer::{
+    ChangeReceipt, EnvironmentNamespace, OperatorStatus, Status, UnreadablePart, VersionStatus,
+};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde::Serialize;
@@ -54,7 +52,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "output")]
     listen: Option<String>,
 
-    // The global argument of the same name, with the format that only this verb has.
+    // This argument replaces the global one of the same name, and adds the format that only this verb has.
     /// The format of results on standard output
     #[arg(
         id = "output",
@@ -87,7 +85,7 @@ pub(crate) struct ShownStatus<'a> {
     notes: &'a [String],
     /// Objects that this user may not read.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    unseen: &'a [Unseen],
+    unseen: &'a [UnreadablePart],
     /// Whether only some Solutions or environments were asked for.
     #[serde(skip)]
     is_selection: bool,
@@ -113,9 +111,9 @@ impl<'a> Hinted<'a> {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(address) = &arguments.listen {
-        return served::run(arguments, address);
+        return metrics::run(arguments, address);
     }
     let mut status = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::status(cluster, arguments.namespace.as_ref()).await?)
@@ -135,9 +133,115 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         unseen: &status.unseen,
         is_selection: arguments.is_selection(),
     };
-    render::result(output, &shown, shown::show);
+    render::result(output, &shown, show::show);
     Ok(Outcome::of_ready(status.is_ready()))
 }
 
+impl Arguments {
+    /// Returns true if only some Solutions or environments are selected.
+    fn is_selection(&self) -> bool {
+        self.solution.is_some() || self.environment.is_some() || self.namespace.is_some()
+    }
+
+    /// Removes the Solutions and environments that are not selected.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the selected Solution is not imported.
+    fn select(&self, status: &mut Status) -> Result<(), Failure> {
+        let solution = |name: &SolutionName| {
+            self.solution
+                .as_ref()
+                .is_none_or(|solution| solution == name)
+        };
+        let environment = |name: &EnvironmentName| {
+            self.environment
+                .as_ref()
+                .is_none_or(|environment| environment == name)
+        };
+        status.versions.retain(|version| {
+            let is_in = self.environment.is_none() || version.environments.iter().any(environment);
+            solution(&version.record.name) && is_in
+        });
+        status
+            .operators
+            .retain(|operator| solution(&operator.solution) && environment(&operator.environment));
+        let operators = &status.operators;
+        status.environments.retain(|space| {
+            let mut operators = operators.iter();
+            let has_one = operators.any(|operator| operator.namespace == space.namespace);
+            environment(&space.environment) && (self.solution.is_none() || has_one)
+        });
+        status.incomplete.retain(|receipt| {
+            let mut places = receipt.subject.places.iter();
+            let is_in =
+                self.environment.is_none() || places.any(|place| environment(&place.environment));
+            receipt.subject.solution.as_ref().is_none_or(solution) && is_in
+        });
+        match &self.solution {
+            Some(name)
+                if self.environment.is_none()
+                    && status.versions.is_empty()
+                    && status.operators.is_empty()
+                    && status.unseen.is_empty() =>
+            {
+                let failure = Failure::no(anyhow!("no version of `{name}` is imported"));
+                Err(failure.hint("`solution status` lists the imported versions"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use importer::Condition;
+    use kubernetes::AwaitedCondition;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_operator_that_does_not_run_as_it_should_comes_with_what_to_do() {
+        let of = |condition, awaited, ready| {
+            let operator = OperatorStatus {
+                solution: "shop".parse().unwrap(),
+                version: "1.0.0".parse().unwrap(),
+                environment: "prod".parse().unwrap(),
+                namespace: "prod".parse().unwrap(),
+                runs: None,
+                ready,
+                pods: None,
+                condition,
+                why: None,
+                releases: Vec::new(),
+                awaited,
+            };
+            let hint = failure::of_operator(&operator);
+            let operator = &operator;
+            serde_json::to_value(Hinted { operator, hint }).unwrap()
+        };
+        let shown = |condition, awaited| of(condition, awaited, None);
+        let mut ready = json!({"solution": "shop", "version": "1.0.0", "environment": "prod", "namespace": "prod", "ready": null, "condition": "ready"});
+        assert_eq!(shown(Condition::Ready, None), ready);
+        ready["condition"] = json!("notReady");
+        let waits = shown(
+            Condition::NotReady,
+            Some(AwaitedCondition::Former { pods: 1 }),
+        );
+        assert_eq!(waits, ready, "it comes by itself");
+        let again = "import the version that should run in this environment again";
+        assert_eq!(shown(Condition::Gone, None)["hint"], again);
+        let scaled = of(Condition::NotReady, None, Some([0, 0]));
+        assert!(scaled["hint"].as_str().unwrap().contains("kubectl scale"));
+        // For workloads of a manifest set or a chart, missing pods have another reason.
+        let carried = of(Condition::NotReady, None, Some([2, 3]));
+        let hint = carried["hint"].as_str().unwrap();
+        assert!(
+            hint.contains("kubectl describe") && !hint.contains("scale"),
+            "{hint}"
+        );
+        let unseen = shown(Condition::NotReady, Some(AwaitedCondition::Unseen));
+        assert!(unseen["hint"].as_str().unwrap().contains("wait longer"));
+    }
+}

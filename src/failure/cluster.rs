@@ -1,17 +1,17 @@
-//! What the errors of an import come to, and those of a cluster: what keeps a rollout from coming, who is at work.
+//! Outcomes and hints for errors of imports and clusters: failed rollouts, other writers, and connections. The hints
+//! are chosen by the cause that a diagnosis of the pods has found.
 
 use std::time::Duration;
 
-use deployer::{
-    Awaited, CertificateReason, Error, ExpiryError, HeldLease, IdentityError, PullProblem, Stuck,
-    Unsettled,
-};
 use importer::{Condition, OperatorStatus};
+use kubernetes::{
+    AwaitedCondition, CertificateReason, Error, ExpiryError, HeldLease, IdentityError, PodProblem,
+    PullProblem, UnreadyObjects,
+};
 
-use super::at_registry::not_pushed;
-use super::fixes::SKIP_REMOVE_SETS;
-use super::registry::OTHER_CLOCK;
-use super::{Answer, Failure, Judge, NO, Outcome, fix, no, pulls, unknown};
+use super::fixes::{self, SKIP_REMOVE_SETS};
+use super::registry::{OTHER_CLOCK, not_pushed};
+use super::{Answer, Failure, Judge, NO, Outcome, fix, no, unknown};
 use crate::{environment, holder};
 
 const AGAIN: &str = "import the version that should run in this environment again";
@@ -30,7 +30,7 @@ const NO_SENSITIVE: &str =
     "deploy once with the value and without a plan file: the environment then keeps the value";
 const NO_SECRET_VALUE: &str = "put it into a Secret in the release's namespace and name the Secret in `valuesFrom` of the site configuration; or deploy once without a plan file";
 const UNSCHEDULABLE: &str = "check with `kubectl describe pod` why no node fits: free resources, taints or the node selector; set `nodeSelector` and `tolerations` in the site configuration (`solution site`)";
-/// Words of the scheduler (of Kubernetes 1.36), and what to do.
+/// Messages of the scheduler (of Kubernetes 1.36), each with a hint.
 const SCHEDULER: [(&[&str], &str); 6] = [
     (
         &[
@@ -73,7 +73,7 @@ impl Judge for Error {
     fn answer(&self) -> Answer {
         match self {
             Self::Rollout(failure) => of_seen(&failure.stuck, &failure.detail),
-            Self::Unsettled(unsettled) => unsettled.answer(),
+            Self::UnreadyObjects(unsettled) => unsettled.answer(),
             Self::Pull(failure) => of_seen(&failure.stuck, &failure.detail),
             Self::NodesNotReady { .. } => unknown(
                 "find the cause with `kubectl describe node`; the Solution that provides their network must be deployed first: make the others need it, or list it first. To wait longer, use `--wait-for-cluster=SECONDS`",
@@ -90,7 +90,7 @@ impl Judge for Error {
             Self::Untrusted { .. } => unknown(
                 "check `server`, `certificate-authority` and `tls-server-name` of the cluster in the kubeconfig",
             ),
-            // By the rule by which the deployer itself asks again.
+            // `kubernetes` retries requests by the same rule.
             other if other.is_temporary() => unknown(
                 "check that the API server and its admission webhooks respond, then run the same command again to complete the change",
             ),
@@ -99,17 +99,17 @@ impl Judge for Error {
     }
 }
 
-impl Judge for Unsettled {
+impl Judge for UnreadyObjects {
     fn answer(&self) -> Answer {
         match self.cause() {
             Some(cause) => of_carried(&cause.stuck, &cause.detail),
             None if self.has_failed() => NO,
-            None => Stuck::NoCause.answer(),
+            None => PodProblem::NoCause.answer(),
         }
     }
 }
 
-impl Judge for Stuck {
+impl Judge for PodProblem {
     fn answer(&self) -> Answer {
         match self {
             Self::Pull(problem) => problem.answer(),
@@ -141,24 +141,24 @@ impl Judge for Stuck {
     }
 }
 
-/// What keeps a pod of a set or a chart: a security context is chosen for operators alone.
-fn of_carried(stuck: &Stuck, detail: &str) -> Answer {
+/// Returns the answer for a pod of a manifest set or chart. Only operators get a security context.
+fn of_carried(stuck: &PodProblem, detail: &str) -> Answer {
     match stuck {
-        Stuck::PodSecurity => no(CARRIED_SECURITY),
+        PodProblem::PodSecurity => no(CARRIED_SECURITY),
         other => of_seen(other, detail),
     }
 }
 
-/// What keeps a pod, with the cluster's own words.
-fn of_seen(stuck: &Stuck, detail: &str) -> Answer {
+/// Returns the answer for a pod, based on the cluster's message.
+fn of_seen(stuck: &PodProblem, detail: &str) -> Answer {
     match stuck {
-        Stuck::Unschedulable => unknown(of_scheduler(detail)),
+        PodProblem::Unschedulable => unknown(of_scheduler(detail)),
         other => other.answer(),
     }
 }
 
-/// What to do about the reason for which the scheduler finds no node. Of several, the one that is least often usual: almost
-/// every cluster has nodes with taints.
+/// Returns the hint for the reason why the scheduler finds no node. Out of multiple reasons, it picks the rarest:
+/// almost every cluster has nodes with taints.
 fn of_scheduler(detail: &str) -> &'static str {
     let said = detail.to_ascii_lowercase();
     let reasons = SCHEDULER.iter();
@@ -203,7 +203,7 @@ impl Judge for PullProblem {
     }
 }
 
-/// What to do about an operator that does not run as it should.
+/// Returns the hint for an operator that is not ready.
 pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
     match (operator.condition, &operator.awaited) {
         (Condition::Ready | Condition::Unseen, _) => None,
@@ -211,24 +211,26 @@ pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
         (Condition::NotReady, None) if operator.is_scaled_to_zero() => Some(SCALED),
         (Condition::NotReady, None) => Some(UNSETTLED),
         (Condition::NotReady, Some(awaited)) => match awaited {
-            Awaited::Cause { stuck, .. } => stuck.answer().1,
-            Awaited::Notice | Awaited::Pods | Awaited::Unseen => Stuck::NoCause.answer().1,
-            Awaited::Node { .. }
-            | Awaited::Image { .. }
-            | Awaited::Start { .. }
-            | Awaited::Former { .. } => None,
+            AwaitedCondition::Cause { stuck, .. } => stuck.answer().1,
+            AwaitedCondition::Notice | AwaitedCondition::Pods | AwaitedCondition::Unseen => {
+                PodProblem::NoCause.answer().1
+            }
+            AwaitedCondition::Node { .. }
+            | AwaitedCondition::Image { .. }
+            | AwaitedCondition::Start { .. }
+            | AwaitedCondition::Former { .. } => None,
         },
     }
 }
 
-/// The failure to connect to a cluster of a fleet.
+/// Returns the failure to connect to a cluster of a fleet.
 pub(crate) fn unusable_member(error: Error) -> Failure {
     let hint = of_client_certificate(&error);
     let failure = Failure::unknown(error).context("cannot use the cluster");
     hint.into_iter().fold(failure, Failure::hint)
 }
 
-/// The failure to connect to the cluster of a kubeconfig or a context.
+/// Returns the failure to connect to the cluster of a kubeconfig or a context.
 pub(crate) fn unusable(error: Error) -> Failure {
     let is_known = of_client_certificate(&error).is_some();
     let failure = unusable_member(error);
@@ -240,7 +242,7 @@ pub(crate) fn unusable(error: Error) -> Failure {
     )
 }
 
-/// What to do about the client certificate of a kubeconfig.
+/// Returns the hint for the client certificate of a kubeconfig.
 fn of_client_certificate(error: &Error) -> Option<&'static str> {
     match error {
         Error::Identity(problem) => Some(match problem {
@@ -265,10 +267,10 @@ fn of_client_certificate(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// Who holds the Lease.
+/// Describes the holder of the Lease.
 pub(crate) fn in_words(held: &HeldLease) -> String {
     let environment = importer::leased_environment(&held.name);
-    let environment = environment.map(|it| format!("the environment {it}"));
+    let environment = environment.map(|environment| format!("the environment {environment}"));
     let what = environment.as_deref().unwrap_or("this cluster");
     holder::at_work(&held.holder, what, held.since, environment::clock())
 }
@@ -277,7 +279,7 @@ impl From<importer::Error> for Failure {
     fn from(error: importer::Error) -> Self {
         use importer::Error as E;
         let error = match error {
-            E::Shelf(shelf::Error::Push(failure)) => {
+            E::Shelf(store::Error::Push(failure)) => {
                 return not_pushed(&failure, ", so the cluster was not changed");
             }
             E::Shelf(error) => return error.into(),
@@ -293,7 +295,7 @@ impl From<importer::Error> for Failure {
                 let hint = free_in(held.expires_in);
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(hint)
             }
-            // The first was answered above.
+            // `Shelf` never reaches this match, because it is converted above.
             E::Shelf(_) | E::NoIdentity | E::Random(_) | E::Gate(_) => Self::unknown(error),
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::Sensitive(_) => Self::new(Outcome::Usage, error).hint(NO_SENSITIVE),
@@ -304,7 +306,7 @@ impl From<importer::Error> for Failure {
             }
             E::Unpulled(cause) => {
                 let Answer(outcome, usual) = cause.source.answer();
-                let (hints, files) = (pulls::hints(cause, usual), cause.files());
+                let (hints, files) = (fixes::hints(cause, usual), cause.files());
                 let failure = Self::new(outcome, error).files(files);
                 hints.into_iter().fold(failure, Self::hint)
             }
@@ -349,19 +351,19 @@ impl From<importer::Error> for Failure {
     }
 }
 
-/// The way out where somebody else holds the Lease, which ends in this time.
+/// Returns the hint for a Lease that another process holds, and that expires after this time.
 fn free_in(time: Duration) -> String {
     let free = time.as_secs() + 1;
     format!("wait with `--wait`; if that process has died, its lock expires in {free} s")
 }
 
-/// Why a version did not come up, with the end of a log if that says it.
+/// Returns the reason why a version did not become ready, with the end of a log if that explains it.
 fn why(error: &importer::Error) -> (Answer, Option<String>) {
     use importer::Error as E;
     match error {
         E::Cluster(cause) => (cause.answer(), log_of(cause)),
         E::Unready { source, .. } => (source.answer(), log_of(source)),
-        // It was asked to end: the signal says how the program ends.
+        // Helm was asked to end, so the signal determines the end of the program.
         E::Helm {
             source: helm::HelmError::Cancelled(_) | helm::HelmError::Killed { .. },
             ..
@@ -372,7 +374,7 @@ fn why(error: &importer::Error) -> (Answer, Option<String>) {
     }
 }
 
-/// With the end of the log, where a rollout did not come because a program ended.
+/// Adds the end of the container's log to a failure, if there is one.
 fn quoting(log: Option<String>, failure: Failure) -> Failure {
     log.into_iter().fold(failure, |failure, log| {
         failure.quote("the container's last log lines", log)
@@ -382,7 +384,7 @@ fn quoting(log: Option<String>, failure: Failure) -> Failure {
 fn log_of(error: &Error) -> Option<String> {
     match error {
         Error::Rollout(failure) => failure.log.clone(),
-        Error::Unsettled(unsettled) => unsettled.cause()?.log.clone(),
+        Error::UnreadyObjects(unsettled) => unsettled.cause()?.log.clone(),
         _ => None,
     }
 }
@@ -400,7 +402,7 @@ mod tests {
     fn what_a_rollout_waits_for_decides_whether_trying_again_may_help() {
         let rollout = |stuck| {
             ended(importer::Error::Cluster(Error::Rollout(Box::new(
-                deployer::RolloutFailure {
+                kubernetes::RolloutFailure {
                     namespace: "n".to_owned(),
                     deployment: "app".to_owned(),
                     pod: None,
@@ -412,27 +414,27 @@ mod tests {
         };
         for (stuck, outcome, hint) in [
             (
-                Stuck::Pull(PullProblem::UnknownAuthority),
+                PodProblem::Pull(PullProblem::UnknownAuthority),
                 Outcome::No,
                 "install the registry's CA",
             ),
             (
-                Stuck::Pull(PullProblem::Unauthorized),
+                PodProblem::Pull(PullProblem::Unauthorized),
                 Outcome::No,
                 "`--pull-secret`",
             ),
             (
-                Stuck::Pull(PullProblem::SecretUnread),
+                PodProblem::Pull(PullProblem::SecretUnread),
                 Outcome::Unknown,
                 "the pull secret is in",
             ),
             (
-                Stuck::Pull(PullProblem::Refused),
+                PodProblem::Pull(PullProblem::Refused),
                 Outcome::Unknown,
                 "the registry runs",
             ),
-            (Stuck::Quota, Outcome::No, "ResourceQuota"),
-            (Stuck::NoCause, Outcome::Unknown, "wait longer"),
+            (PodProblem::Quota, Outcome::No, "ResourceQuota"),
+            (PodProblem::NoCause, Outcome::Unknown, "wait longer"),
         ] {
             let (found, hints) = rollout(stuck.clone());
             assert_eq!((found, hints.len()), (outcome, 1), "{stuck:?}");
@@ -443,11 +445,11 @@ mod tests {
     #[test]
     fn a_security_context_in_the_sites_workloads_is_advised_for_operators_alone() {
         for (stuck, field) in [
-            (Stuck::OutOfMemory, "`resources`"),
-            (Stuck::WrongMachine, "`nodeSelector`"),
-            (Stuck::Quota, "`resources`"),
-            (Stuck::Unschedulable, "`tolerations`"),
-            (Stuck::NotReady, "readiness probe"),
+            (PodProblem::OutOfMemory, "`resources`"),
+            (PodProblem::WrongMachine, "`nodeSelector`"),
+            (PodProblem::Quota, "`resources`"),
+            (PodProblem::Unschedulable, "`tolerations`"),
+            (PodProblem::NotReady, "readiness probe"),
         ] {
             let carried = of_carried(&stuck, "");
             assert_eq!(carried.1, stuck.answer().1, "{stuck:?}");
@@ -455,8 +457,8 @@ mod tests {
             assert!(advice.contains(field), "{stuck:?}: {advice}");
         }
         let [operators, carried] = [
-            Stuck::PodSecurity.answer(),
-            of_carried(&Stuck::PodSecurity, ""),
+            PodProblem::PodSecurity.answer(),
+            of_carried(&PodProblem::PodSecurity, ""),
         ];
         assert_eq!(operators.0, carried.0);
         let by_patch = |answer: &Answer| answer.1.unwrap().contains("a patch to");
@@ -507,7 +509,7 @@ mod tests {
                 "kubectl describe pod",
             ),
         ] {
-            let answers = [of_seen, of_carried].map(|of| of(&Stuck::Unschedulable, detail));
+            let answers = [of_seen, of_carried].map(|of| of(&PodProblem::Unschedulable, detail));
             for Answer(outcome, advice) in answers {
                 assert_eq!(outcome, Outcome::Unknown);
                 assert!(advice.unwrap().contains(hint), "{detail}: {advice:?}");
@@ -517,20 +519,20 @@ mod tests {
 
     #[test]
     fn objects_that_do_not_settle_end_as_the_first_cause_that_was_found() {
-        let unready = |state, stuck: Option<Stuck>| deployer::Unready {
-            object: deployer::ObjectRef::namespaced("batch/v1", "Job", "n", "job"),
+        let unready = |state, stuck: Option<PodProblem>| kubernetes::UnreadyObject {
+            object: kubernetes::ObjectRef::namespaced("batch/v1", "Job", "n", "job"),
             state,
             awaited: None,
-            cause: stuck.map(|stuck| deployer::Cause {
+            cause: stuck.map(|stuck| kubernetes::Cause {
                 stuck,
                 pod: None,
                 detail: String::new(),
                 log: None,
             }),
         };
-        let pending = || deployer::Settled::Pending("0 of 1 pods are ready".to_owned());
-        let failed = || deployer::Settled::Failed("no more attempts".to_owned());
-        let not_found = Some(Stuck::Pull(PullProblem::NotFound));
+        let pending = || kubernetes::Readiness::Pending("0 of 1 pods are ready".to_owned());
+        let failed = || kubernetes::Readiness::Failed("no more attempts".to_owned());
+        let not_found = Some(PodProblem::Pull(PullProblem::NotFound));
         for (objects, outcome, hint) in [
             (
                 vec![unready(pending(), None)],
@@ -545,8 +547,8 @@ mod tests {
             (vec![unready(failed(), None)], Outcome::No, ""),
         ] {
             let after = std::time::Duration::from_mins(1);
-            let unsettled = Unsettled { objects, after };
-            let (found, hints) = ended(importer::Error::Cluster(Error::Unsettled(Box::new(
+            let unsettled = UnreadyObjects { objects, after };
+            let (found, hints) = ended(importer::Error::Cluster(Error::UnreadyObjects(Box::new(
                 unsettled,
             ))));
             assert_eq!(found, outcome);

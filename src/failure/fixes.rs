@@ -1,12 +1,15 @@
-//! What to do about each thing that is in the way of a change to a cluster.
+//! Fixes for each blocker of a change to a cluster. Each blocker has a fix, which names the flag or command to use.
 
-use deployer::ObjectRef;
-use importer::{Above, KindIn, NotOurs, Obstacle as O, Recreate, SiteProblem, Unfit, Unmet};
+use importer::{
+    AdministratorTask, Blocker as O, ContentBlocker, FailedPull, KindIn, OwnershipConflict,
+    RecreateRequest, SiteProblem, UnmetPrerequisite,
+};
+use kubernetes::{Error, ObjectRef, PodProblem, PullProblem};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName, SolutionName,
 };
 
-use super::at_registry;
+use super::registry;
 use crate::hints;
 
 const AGAIN: &str = "run the same command again";
@@ -79,7 +82,7 @@ const CONVERTED: &str = "delete these objects first, while their conversion webh
 const PLAN_AGAIN: &str =
     "run the same command again: it creates a new plan and pushes only missing content";
 
-/// How to get it out of the way, by the verb in use or another one.
+/// Returns the fix for a blocker, with the verb in use or another one.
 pub(crate) fn fix(obstacle: &O) -> String {
     hints::fit(way_out(obstacle))
 }
@@ -119,7 +122,7 @@ fn way_out(obstacle: &O) -> String {
             ..
         } => return undeploy_first(solution, environment),
         O::Active { solution, .. } => return deactivate_first(solution),
-        O::Registry(obstacle) => return at_registry::way_out(obstacle),
+        O::Registry(obstacle) => return registry::way_out(obstacle),
         O::Changed { .. } => PLAN_AGAIN,
         O::Unplanned { .. } | O::NotAsShown { .. } => AGAIN,
         O::NotOurs(not_ours) => not_ours_to_write(not_ours),
@@ -132,7 +135,7 @@ fn way_out(obstacle: &O) -> String {
         }
         O::NoSigners { .. } => UNSIGNED,
         O::OtherSigners { .. } => OTHER_SIGNERS,
-        O::SameName { .. } => at_registry::SAME,
+        O::SameName { .. } => registry::SAME,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops { .. } => DROPPED,
         O::CrdStored { .. } => MIGRATE,
@@ -183,32 +186,32 @@ fn way_out(obstacle: &O) -> String {
     words.to_owned()
 }
 
-/// What to do about an object that is not the Solution's to write.
-fn not_ours_to_write(object: &NotOurs) -> &'static str {
+/// Returns the fix for an object that does not belong to the Solution.
+fn not_ours_to_write(object: &OwnershipConflict) -> &'static str {
     match object {
-        NotOurs::Owned { .. } => NOT_OURS,
-        NotOurs::MadeAnew { .. } => AGAIN,
-        NotOurs::Elsewhere { .. } => ELSEWHERE,
-        NotOurs::LeftBehind { .. } => LEFT_BEHIND,
-        NotOurs::Labelled { .. } => LABELLED,
-        NotOurs::OfHelm { .. } => HELM,
+        OwnershipConflict::Owned { .. } => NOT_OURS,
+        OwnershipConflict::MadeAnew { .. } => AGAIN,
+        OwnershipConflict::Elsewhere { .. } => ELSEWHERE,
+        OwnershipConflict::LeftBehind { .. } => LEFT_BEHIND,
+        OwnershipConflict::Labelled { .. } => LABELLED,
+        OwnershipConflict::OfHelm { .. } => HELM,
     }
 }
 
-/// How to have what is needed there, or to do without what others need.
-fn meeting(unmet: &Unmet) -> String {
+/// Returns the fix for an unmet requirement.
+fn meeting(unmet: &UnmetPrerequisite) -> String {
     let deploy = |solution, environment| {
         format!(
             "deploy it first: `solution deploy {solution} --environment {environment}`; `solution import A.iso B.iso` deploys archives in their order"
         )
     };
     let words = match unmet {
-        Unmet::NeededSolution {
+        UnmetPrerequisite::NeededSolution {
             solution,
             environment,
             ..
         }
-        | Unmet::NeededVersion {
+        | UnmetPrerequisite::NeededVersion {
             solution,
             environment,
             ..
@@ -216,21 +219,23 @@ fn meeting(unmet: &Unmet) -> String {
             let environment = environment.as_ref().map_or("NAME", EnvironmentName::as_str);
             return deploy(solution, environment);
         }
-        Unmet::NeededReady { .. } => {
+        UnmetPrerequisite::NeededReady { .. } => {
             "check it with `solution status`, and run the same command again once it is ready"
         }
-        Unmet::NeededKubernetes { .. } => {
+        UnmetPrerequisite::NeededKubernetes { .. } => {
             "upgrade the cluster, or ask the publisher for a version that supports it"
         }
-        Unmet::NeededApi { .. } => NO_CRD,
-        Unmet::NeededStorageClass { .. } => {
+        UnmetPrerequisite::NeededApi { .. } => NO_CRD,
+        UnmetPrerequisite::NeededStorageClass { .. } => {
             "ask the cluster administrator to create it; list the existing ones with `kubectl get storageclass`"
         }
-        Unmet::NeededRoom { .. } | Unmet::NeededNodes { .. } => {
+        UnmetPrerequisite::NeededRoom { .. } | UnmetPrerequisite::NeededNodes { .. } => {
             "add nodes, or remove unneeded workloads; cordoned, tainted and not-ready nodes do not count"
         }
-        Unmet::NeededInCircle { .. } => "ask the publishers to remove one of the two requirements",
-        Unmet::NeededBy {
+        UnmetPrerequisite::NeededInCircle { .. } => {
+            "ask the publishers to remove one of the two requirements"
+        }
+        UnmetPrerequisite::NeededBy {
             needed_by,
             environment,
             ..
@@ -243,60 +248,62 @@ fn meeting(unmet: &Unmet) -> String {
     words.to_owned()
 }
 
-/// How objects that are carried as they are come to fit.
-fn fitting(unfit: &Unfit) -> String {
+/// Returns the fix for objects that do not fit the environment.
+fn fitting(unfit: &ContentBlocker) -> String {
     let words = match unfit {
-        Unfit::Immutable { recreate, .. } => return recreated(recreate),
-        Unfit::ImmutableOfRelease { object, .. } => return deleted_first(object, "Helm"),
-        Unfit::ImmutableOwn { object, .. } if is_definition(object) => FIXED,
-        Unfit::ImmutableOwn { object, .. } => return deleted_first(object, "the import"),
-        Unfit::NotRecreated { .. } => NOT_RECREATED,
-        Unfit::ReadsNotAccepted { accept_id, .. } => return accept_reads(accept_id),
-        Unfit::NoNamespace { namespace, .. } => return make_namespace(namespace),
-        Unfit::NoParameter { near, releases, .. } => {
+        ContentBlocker::Immutable { recreate, .. } => return recreated(recreate),
+        ContentBlocker::ImmutableOfRelease { object, .. } => return deleted_first(object, "Helm"),
+        ContentBlocker::ImmutableOwn { object, .. } if is_definition(object) => FIXED,
+        ContentBlocker::ImmutableOwn { object, .. } => return deleted_first(object, "the import"),
+        ContentBlocker::NotRecreated { .. } => NOT_RECREATED,
+        ContentBlocker::ReadsNotAccepted { accept_id, .. } => return accept_reads(accept_id),
+        ContentBlocker::NoNamespace { namespace, .. } => return make_namespace(namespace),
+        ContentBlocker::NoParameter { near, releases, .. } => {
             return no_parameter(near.as_ref(), releases.first());
         }
-        Unfit::NoRelease { near, .. } => return no_release(near.as_ref()),
-        Unfit::ValuesLost { release } => {
+        ContentBlocker::NoRelease { near, .. } => return no_release(near.as_ref()),
+        ContentBlocker::ValuesLost { release } => {
             return format!(
                 "pass them again with `--chart-values {release}=FILE`, or remove them with `--unset {release}:`"
             );
         }
-        Unfit::ValuesSource { .. } => SITE_FILE,
-        Unfit::ValueUnnamed { .. } => {
+        ContentBlocker::ValuesSource { .. } => SITE_FILE,
+        ContentBlocker::ValueUnnamed { .. } => {
             "set the parent value instead, or set the value in the site configuration"
         }
-        Unfit::NoKind { found, .. } => other_kind(found),
-        Unfit::NoHelm | Unfit::HelmUnusable { .. } => NO_HELM,
-        Unfit::NoIncludedHelm { .. } => NO_INCLUDED_HELM,
-        Unfit::UnsignedHelm => UNSIGNED_HELM,
-        Unfit::NotRendered { .. } => RENDERING,
-        Unfit::ChartValuesRefused { .. } => CHART_VALUES,
-        Unfit::NotCarried { values, .. } if !values.is_empty() => TURNED_ON,
-        Unfit::NotCarried { .. } => NOT_CARRIED,
-        Unfit::ForbiddenInChart { .. } => FORBIDDEN,
-        Unfit::ReleaseTaken { .. } => RELEASE_TAKEN,
-        Unfit::NotRecorded { .. } => NOT_RECORDED,
-        Unfit::NotOfRelease { .. } => NOT_OF_RELEASE,
-        Unfit::HeldByHook { .. } => HELD_BY_HOOK,
-        Unfit::NoValue { .. } => NO_VALUE,
-        Unfit::ValueRefused { .. } => ALL_PARAMETERS,
-        Unfit::NoStorageClass { .. } => "run `kubectl get storageclass` to list the existing ones",
-        Unfit::ValueSeen { .. } => SEEN,
-        Unfit::PatchUnfit { .. } => PATCH,
-        Unfit::ValueLost { .. } => LOST,
-        Unfit::ValuesTooLarge { .. } => {
+        ContentBlocker::NoKind { found, .. } => other_kind(found),
+        ContentBlocker::NoHelm | ContentBlocker::HelmUnusable { .. } => NO_HELM,
+        ContentBlocker::NoIncludedHelm { .. } => NO_INCLUDED_HELM,
+        ContentBlocker::UnsignedHelm => UNSIGNED_HELM,
+        ContentBlocker::NotRendered { .. } => RENDERING,
+        ContentBlocker::ChartValuesRefused { .. } => CHART_VALUES,
+        ContentBlocker::NotCarried { values, .. } if !values.is_empty() => TURNED_ON,
+        ContentBlocker::NotCarried { .. } => NOT_CARRIED,
+        ContentBlocker::ForbiddenInChart { .. } => FORBIDDEN,
+        ContentBlocker::ReleaseTaken { .. } => RELEASE_TAKEN,
+        ContentBlocker::NotRecorded { .. } => NOT_RECORDED,
+        ContentBlocker::NotOfRelease { .. } => NOT_OF_RELEASE,
+        ContentBlocker::HeldByHook { .. } => HELD_BY_HOOK,
+        ContentBlocker::NoValue { .. } => NO_VALUE,
+        ContentBlocker::ValueRefused { .. } => ALL_PARAMETERS,
+        ContentBlocker::NoStorageClass { .. } => {
+            "run `kubectl get storageclass` to list the existing ones"
+        }
+        ContentBlocker::ValueSeen { .. } => SEEN,
+        ContentBlocker::PatchUnfit { .. } => PATCH,
+        ContentBlocker::ValueLost { .. } => LOST,
+        ContentBlocker::ValuesTooLarge { .. } => {
             "put large texts into your own objects, and reference them in the release's values"
         }
-        Unfit::LabelGiven { .. } => "deploy one of them to another environment",
-        Unfit::LabelSet { .. } => LABELS,
-        Unfit::CleanupLost { .. } => SKIP_REMOVE_SETS,
-        Unfit::ConversionNeeded { .. } => CONVERTED,
+        ContentBlocker::LabelGiven { .. } => "deploy one of them to another environment",
+        ContentBlocker::LabelSet { .. } => LABELS,
+        ContentBlocker::CleanupLost { .. } => SKIP_REMOVE_SETS,
+        ContentBlocker::ConversionNeeded { .. } => CONVERTED,
     };
     words.to_owned()
 }
 
-/// What to do about a kind that is not there.
+/// Returns the fix for a kind that the cluster does not serve.
 fn other_kind(found: &KindIn) -> &'static str {
     let KindIn {
         cluster,
@@ -315,7 +322,7 @@ fn other_kind(found: &KindIn) -> &'static str {
     }
 }
 
-fn recreated(recreate: &Recreate) -> String {
+fn recreated(recreate: &RecreateRequest) -> String {
     let pods = match recreate.kind.as_str() {
         "StatefulSet" => "; its pods are kept and replaced one by one",
         _ => "",
@@ -327,7 +334,7 @@ fn is_definition(object: &ObjectRef) -> bool {
     object.gvk.group == "apiextensions.k8s.io" && object.gvk.kind == "CustomResourceDefinition"
 }
 
-/// How an object comes to be made anew that `maker` would only change.
+/// Returns the hint to delete an object, which `maker` then recreates instead of changing it.
 fn deleted_first(object: &ObjectRef, maker: &str) -> String {
     let group = match object.gvk.group.as_str() {
         "" => String::new(),
@@ -335,7 +342,7 @@ fn deleted_first(object: &ObjectRef, maker: &str) -> String {
     };
     let kind = object.gvk.kind.to_lowercase();
     let place = object.namespace.as_ref();
-    let place = place.map_or_else(String::new, |it| format!(" --namespace {it}"));
+    let place = place.map_or_else(String::new, |place| format!(" --namespace {place}"));
     let (orphan, pods) = match kind.as_str() {
         "statefulset" => (" --cascade=orphan", "; its pods are kept"),
         _ => ("", ""),
@@ -352,17 +359,17 @@ fn make_namespace(namespace: &str) -> String {
     )
 }
 
-/// What who administers the cluster is to be asked for.
-fn ask(above: &Above) -> String {
+/// Returns the request to the cluster administrator.
+fn ask(above: &AdministratorTask) -> String {
     let what = match above {
-        Above::CrdInactive { .. } => {
+        AdministratorTask::CrdInactive { .. } => {
             "activate this version with `solution crds activate NAME VERSION`"
         }
-        Above::CarriesObjects { .. } | Above::ClusterObject { .. } => {
+        AdministratorTask::CarriesObjects { .. } | AdministratorTask::ClusterObject { .. } => {
             "deploy it with `solution deploy NAME VERSION --environment NAME`"
         }
-        Above::DeployedByOthers { .. } => "change it, with `--environment`",
-        Above::NamespaceUnassigned { .. } => {
+        AdministratorTask::DeployedByOthers { .. } => "change it, with `--environment`",
+        AdministratorTask::NamespaceUnassigned { .. } => {
             "adopt the namespace with `solution environment create NAME --namespace NAMESPACE --adopt namespace`"
         }
     };
@@ -389,8 +396,8 @@ fn accept_reads(id: &str) -> String {
     )
 }
 
-/// How to make the Secret that nodes log in with; first the environment, where it is not there.
-pub(super) fn create_secret(
+/// Returns the commands that create the pull secret, and the environment if it does not exist.
+fn create_secret(
     secret: &KubernetesName,
     namespace: &Namespace,
     environment: Option<&EnvironmentName>,
@@ -421,7 +428,7 @@ fn no_release(near: Option<&ReleaseName>) -> String {
     format!("{meant}run `solution inspect` to list the charts of a version")
 }
 
-/// How a site's file comes to fit an archive.
+/// Returns the fix for a site configuration that does not fit an archive.
 pub(crate) fn site_problem(problem: &SiteProblem) -> String {
     hints::fit(match problem {
         SiteProblem::Unknown { near, .. } => {
@@ -443,9 +450,61 @@ fn unknown_environment(near: Option<&EnvironmentName>) -> String {
     )
 }
 
+/// The name of the Secret in the commands of hints.
+const LOGIN: &str = "registry-login";
+const WHERE_READ: &str =
+    "containerd reads it at the next pull if its `config_path` is /etc/containerd/certs.d";
+const WITHOUT: &str = "skip the test pull with `--no-pull-proof`";
+
+/// Returns the hint for an image that nodes cannot pull. The missing file follows it; `usual` helps any pod.
+pub(super) fn hints(unpulled: &FailedPull, usual: Option<&str>) -> Vec<String> {
+    let Error::Pull(failure) = &unpulled.source else {
+        return Vec::new();
+    };
+    let usual = usual.map(str::to_owned);
+    match &failure.stuck {
+        PodProblem::Pull(PullProblem::UnknownAuthority) => vec![authority(unpulled)],
+        PodProblem::Pull(PullProblem::PlainHttp) => vec![format!(
+            "give the registry a certificate, or write this on every node ({WHERE_READ})"
+        )],
+        PodProblem::Pull(PullProblem::Unauthorized) => vec![login(unpulled)],
+        PodProblem::Pull(_) => usual.into_iter().collect(),
+        // The pod failed for another reason, so nothing is known about the image.
+        _ => usual.into_iter().chain([WITHOUT.to_owned()]).collect(),
+    }
+}
+
+/// Returns the hint for nodes that do not trust the registry's certificate authority.
+fn authority(unpulled: &FailedPull) -> String {
+    let host = &unpulled.host;
+    let beside = match unpulled.authorities {
+        Some(_) => "",
+        None => ", with the registry's certificate authority (PEM) next to it as site-ca.crt",
+    };
+    format!(
+        "write this on every node{beside} ({WHERE_READ}); k3s reads the authority from `tls` of {host} in /etc/rancher/k3s/registries.yaml, CRI-O in /etc/containers/certs.d/{host}"
+    )
+}
+
+/// Returns the hint for nodes without a valid login.
+fn login(unpulled: &FailedPull) -> String {
+    let FailedPull {
+        namespace, host, ..
+    } = unpulled;
+    if let Some(secret) = &unpulled.secret {
+        return format!(
+            "correct the login for {host} in Secret {secret} with `kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=… --dry-run=client -o yaml | kubectl apply -f -` or `--pull-login FILE`"
+        );
+    }
+    let secret: KubernetesName = LOGIN.parse().expect("the name of a Secret");
+    let create = create_secret(&secret, namespace, None, host);
+    format!("{create}; then use `--pull-secret {secret}`")
+}
+
 #[cfg(test)]
 mod tests {
-    use importer::Obstacle;
+    use importer::Blocker;
+    use kubernetes::PullFailure;
 
     use super::*;
 
@@ -453,7 +512,7 @@ mod tests {
     fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
         let unknown = |near: Option<&str>| {
             let near = near.map(|name| name.parse().unwrap());
-            fix(&Obstacle::UnknownEnvironment {
+            fix(&Blocker::UnknownEnvironment {
                 environment: "tests".parse().unwrap(),
                 near,
             })
@@ -472,7 +531,7 @@ mod tests {
         let fix = |object| {
             let object = Box::new(object);
             let why = String::new();
-            fix(&Unfit::ImmutableOfRelease { object, why }.into())
+            fix(&ContentBlocker::ImmutableOfRelease { object, why }.into())
         };
         let set = ObjectRef::namespaced("apps/v1", "StatefulSet", "prod", "db");
         let set = fix(set);
@@ -498,7 +557,7 @@ mod tests {
         let fix = |object| {
             let object = Box::new(object);
             let why = String::new();
-            fix(&Unfit::ImmutableOwn { object, why }.into())
+            fix(&ContentBlocker::ImmutableOwn { object, why }.into())
         };
         let operator = fix(ObjectRef::namespaced(
             "apps/v1",
@@ -525,7 +584,7 @@ mod tests {
     #[test]
     fn a_secret_is_made_in_a_namespace_that_is_made_before() {
         let missing = |create: Option<&str>| {
-            fix(&Obstacle::NoPullSecret {
+            fix(&Blocker::NoPullSecret {
                 secret: "login".parse().unwrap(),
                 namespace: "prod-ns".parse().unwrap(),
                 create: create.map(|name| name.parse().unwrap()),
@@ -536,5 +595,52 @@ mod tests {
         assert_eq!(missing(None), make);
         let first = "create the environment with `solution environment create prod --namespace prod-ns`, then ";
         assert_eq!(missing(Some("prod")), format!("{first}{make}"));
+    }
+
+    fn hint(stuck: PodProblem, secret: Option<&str>) -> String {
+        let unpulled = FailedPull {
+            image: "r.test:5000/app@sha256:0".to_owned(),
+            architecture: None,
+            namespace: "prod".parse().unwrap(),
+            secret: secret.map(|name| name.parse().unwrap()),
+            host: "r.test:5000".to_owned(),
+            authorities: None,
+            source: Error::Pull(Box::new(PullFailure {
+                pod: "pull".to_owned(),
+                node: None,
+                stuck,
+                detail: String::new(),
+            })),
+        };
+        hints(&unpulled, Some("as usual")).join(" | ")
+    }
+
+    #[test]
+    fn each_cause_has_its_next_step() {
+        let pull = PodProblem::Pull;
+        let unknown = hint(pull(PullProblem::UnknownAuthority), None);
+        assert!(
+            unknown.starts_with("write this on every node, with the"),
+            "{unknown}"
+        );
+        let create =
+            "create the Secret with `kubectl --namespace prod create secret docker-registry";
+        let none = hint(pull(PullProblem::Unauthorized), None);
+        assert!(
+            none.starts_with(&format!("{create} registry-login ")),
+            "{none}"
+        );
+        assert!(
+            none.ends_with("; then use `--pull-secret registry-login`"),
+            "{none}"
+        );
+        let wrong = hint(pull(PullProblem::Unauthorized), Some("login"));
+        let correct = "correct the login for r.test:5000 in Secret login with `kubectl --namespace prod create secret docker-registry login ";
+        assert!(wrong.starts_with(correct), "{wrong}");
+        assert_eq!(hint(pull(PullProblem::NoSuchHost), None), "as usual");
+        assert_eq!(
+            hint(PodProblem::Quota, None),
+            format!("as usual | {WITHOUT}")
+        );
     }
 }

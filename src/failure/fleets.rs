@@ -1,15 +1,18 @@
-//! What to do about each thing that is wrong with a fleet's file, or with a cluster of it.
+//! Fixes for problems of fleet files, of clusters in a fleet, and of plan files. A mistake in a file is a negative
+//! answer, because a retry does not help.
 
 use std::fmt::Display;
+use std::path::Path;
 
-use fleet::{ExpressionError, FleetFault as F, IdentityConflict};
-use importer::{HubError, MemberError, NotForOthers};
-
+use fleet::rollout::{RolloutError, SameCluster};
+use fleet::{ExpressionError, FleetFault as F, IdentityConflict, SelectionError};
+use importer::{FleetPlanChange, HandoverProblem, HubError, MemberError, PlanChange};
 use schemas::ClusterName;
+use signing::{TrustError, VerifyError};
 
 use super::Failure;
 
-/// What it means that a cluster of a fleet cannot be told.
+/// Returns the failure for a cluster of a fleet that cannot be identified.
 pub(crate) fn member(error: MemberError) -> Failure {
     match error {
         MemberError::Cluster(error) => importer::Error::from(error).into(),
@@ -25,39 +28,39 @@ pub(crate) fn member(error: MemberError) -> Failure {
     }
 }
 
-/// Refuses a cluster that is not the one that its name stands for.
+/// Returns the failure for a cluster whose identity differs from the one that is known under its name.
 pub(crate) fn identity(conflict: IdentityConflict) -> Failure {
     let (IdentityConflict::Name { name, .. } | IdentityConflict::Uid { name, .. }) = &conflict;
     let hint = repin(name);
     Failure::no(conflict).hint(hint)
 }
 
-/// How a cluster becomes the one that its name stands for.
+/// Returns the hint to pin the cluster of a fleet again.
 pub(crate) fn repin(name: &ClusterName) -> String {
     format!(
         "correct the context or kubeconfig of `{name}`; if this is the intended cluster, run `solution fleet check FILE --repin {name}`"
     )
 }
 
-/// How an object becomes one that a tool of `solution fleet export` can apply.
-pub(crate) fn not_for_others(why: &NotForOthers) -> &'static str {
+/// Returns the hint for an object that the tools of `solution fleet export` cannot apply.
+pub(crate) fn not_for_others(why: &HandoverProblem) -> &'static str {
     match why {
-        NotForOthers::Sensitive { .. } => {
+        HandoverProblem::Sensitive { .. } => {
             "deploy it with `solution fleet apply`, or ask the publisher to read the value from a Secret"
         }
-        NotForOthers::Read { .. } => {
+        HandoverProblem::Read { .. } => {
             "deploy it with `solution fleet apply`, or disable the lookup with a chart value"
         }
-        NotForOthers::Random { .. } => {
+        HandoverProblem::Random { .. } => {
             "set the generated value in `secrets` or `site` of the fleet's file, or deploy it with `solution fleet apply`"
         }
     }
 }
 
-/// What it means that a hub does not show a fleet.
+/// Returns the failure for a hub that does not list a fleet.
 pub(crate) fn hub(error: HubError) -> Failure {
     match error {
-        HubError::Cluster(error @ deployer::Error::Forbidden { .. }) => Failure::no(error)
+        HubError::Cluster(error @ kubernetes::Error::Forbidden { .. }) => Failure::no(error)
             .hint("ask the cluster administrator for the roles that `solution site rbac --verb fleet-hub` prints"),
         HubError::Cluster(error) => importer::Error::from(error).into(),
         HubError::Unprepared => {
@@ -73,7 +76,59 @@ pub(crate) fn hub(error: HubError) -> Failure {
     }
 }
 
-/// How a fleet's file becomes one that can be used.
+impl From<SelectionError> for Failure {
+    fn from(error: SelectionError) -> Self {
+        let hint = match &error {
+            SelectionError::Unknown { near, .. } => meant(
+                near.as_ref(),
+                "list the clusters, waves, groups and Solutions with `solution fleet check`",
+            ),
+            SelectionError::Empty => {
+                "list the clusters, waves and groups with `solution fleet check`".to_owned()
+            }
+        };
+        Self::usage(error).hint(hint)
+    }
+}
+
+impl From<SameCluster> for Failure {
+    fn from(error: SameCluster) -> Self {
+        Self::no(error).hint("remove one of the two entries")
+    }
+}
+
+impl From<RolloutError<Self>> for Failure {
+    fn from(error: RolloutError<Self>) -> Self {
+        let hint = match &error {
+            RolloutError::Interrupted | RolloutError::Backend(_) => None,
+            RolloutError::Paused { .. } => Some(
+                "resume it with `solution fleet resume`, or with `paused: false` in the file"
+                    .to_owned(),
+            ),
+            RolloutError::PausedMeanwhile => Some("run the same command again".to_owned()),
+            RolloutError::LeftOut { .. } => Some(
+                "restore access to them, choose other clusters with `--cluster` or `--group`, or raise `maxFailures`".to_owned(),
+            ),
+            RolloutError::Unapproved { wave, plan } => Some(format!(
+                "approve it with `solution fleet approve FILE {wave} {plan}`, then run the same command again"
+            )),
+            RolloutError::NotReady { .. } => {
+                Some("check the clusters with `solution fleet status`".to_owned())
+            }
+            RolloutError::Failures { .. } => Some(
+                "fix the cause, then run the same command again to complete the rest".to_owned(),
+            ),
+        };
+        let failure = match error {
+            RolloutError::Backend(failure) => failure,
+            stopped if stopped.is_refusal() => Self::no(anyhow::anyhow!("{stopped}")),
+            stopped => Self::unknown(anyhow::anyhow!("{stopped}")),
+        };
+        hint.into_iter().fold(failure, Self::hint)
+    }
+}
+
+/// Returns the fix for a problem of a fleet file.
 pub(crate) fn fleet_fix(fault: &F) -> String {
     let fix = match fault {
         F::Twice { .. } => "give one of them another name",
@@ -124,7 +179,7 @@ pub(crate) fn fleet_fix(fault: &F) -> String {
     fix.to_owned()
 }
 
-/// How an expression becomes one that can be computed.
+/// Returns the fix for an expression that cannot be evaluated.
 fn expression(error: &ExpressionError) -> String {
     use ExpressionError as E;
     let fix = match error {
@@ -152,6 +207,80 @@ fn expression(error: &ExpressionError) -> String {
 fn meant(near: Option<impl Display>, known: &str) -> String {
     let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
     format!("{meant}{known}")
+}
+
+const AGAIN: &str = "create a new plan with the same command, and have it approved";
+
+/// Returns the failure for a file that is not a plan.
+pub(crate) fn no_plan(path: &Path, error: anyhow::Error) -> Failure {
+    Failure::no(error)
+        .context(format!("`{}` is not a plan file", path.display()))
+        .hint("write one with `--plan-out FILE` of `solution import`, `deploy`, `crds activate`, `fleet apply` or `fleet rollback`")
+}
+
+/// Returns the failure for invalid keys of approvers.
+pub(crate) fn approvers(error: TrustError) -> Failure {
+    let hint = match error {
+        TrustError::Empty | TrustError::Repeated(_) => "give each key once with `--approved-by`",
+        TrustError::ThresholdMissing { .. } | TrustError::ThresholdTooHigh { .. } => {
+            "set how many of the keys must have signed with `--approvals`"
+        }
+    };
+    Failure::usage(error).hint(hint)
+}
+
+/// Returns the failure for a plan without the required signatures.
+pub(crate) fn not_approved(path: &Path, error: &VerifyError) -> Failure {
+    let path = path.display();
+    let (words, hint) = match error {
+        VerifyError::Unsigned => (
+            format!("the plan in `{path}` is not signed"),
+            "have it reviewed with `solution inspect FILE` and signed with `solution sign FILE --key KEY`",
+        ),
+        VerifyError::Wrong(key) => (
+            format!("the plan in `{path}` is not the one that key {key} signed"),
+            "find out who changed it after it was signed",
+        ),
+        VerifyError::TooFew { signers, needed } => (
+            format!(
+                "the plan in `{path}` is signed by {} of the {needed} keys that must have signed it",
+                signers.trusted.len()
+            ),
+            "have it signed with the missing keys: `solution sign FILE --key KEY`",
+        ),
+    };
+    Failure::no(anyhow::anyhow!(words)).hint(hint)
+}
+
+/// Returns the hint for a plan that is no longer valid.
+pub(crate) fn replan(moved: &PlanChange) -> &'static str {
+    match moved {
+        PlanChange::Cluster(_) => "choose the plan's cluster with `--context`",
+        PlanChange::Archive(..) => "name the plan's archive, or create a new plan",
+        PlanChange::Objects(_)
+        | PlanChange::Records(_)
+        | PlanChange::Told(_)
+        | PlanChange::Otherwise => AGAIN,
+    }
+}
+
+/// Returns the hint for a fleet plan that is no longer valid.
+pub(crate) fn replan_fleet(moved: &FleetPlanChange) -> &'static str {
+    match moved {
+        FleetPlanChange::Fleet(_) => "name the plan's fleet file",
+        FleetPlanChange::Cluster(_) => {
+            "choose clusters of the plan with `--cluster`, or create a new plan"
+        }
+        FleetPlanChange::Change(_) => "apply it with the `solution fleet` command that created it",
+        FleetPlanChange::Uid(_) => {
+            "correct the context or kubeconfig of the cluster in the fleet's file"
+        }
+        FleetPlanChange::Deployment(_, moved) => replan(moved),
+        FleetPlanChange::Waves
+        | FleetPlanChange::Wave(..)
+        | FleetPlanChange::Added(_)
+        | FleetPlanChange::Left(_) => AGAIN,
+    }
 }
 
 #[cfg(test)]

@@ -1,65 +1,58 @@
-//! How a command ends: which exit code, and in which words. The errors of libraries say what is the case; what that comes
-//! to and what to do next is said here and nowhere else, of each kind of error by one match without a wildcard: a new
-//! kind does not compile before it has its answer. Of an archive the validator has that match, since what it makes a
-//! finding of is a no, and of a cluster's answers the deployer, since what it asks for again was not found out. Where the
-//! last word is the system's ([`std::io::ErrorKind`]), whatever is not named was not found out.
+//! The end of a command: its exit code and its message. The errors of libraries state the problem. The modules here add
+//! the outcome and the hint for each kind of error, in one match without a wildcard, so that a new kind does not
+//! compile without them. For archives, the validator has that match, because its findings are refusals; for answers of
+//! a cluster, the `kubernetes` crate has it. System errors ([`std::io::ErrorKind`]) that are not listed have an unknown
+//! outcome.
 
 mod archive;
-mod at_registry;
-mod certificates;
 mod cluster;
-mod findings;
 mod fixes;
 mod fleets;
-mod helmfiles;
-mod keys;
-mod logins;
-mod pack;
-mod plans;
-mod pulls;
 mod registry;
-mod sboms;
 mod trust;
 
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use importer::Obstacle;
+use importer::Blocker;
 use schemars::JsonSchema;
 use serde::Serialize;
-use shelf::{NodeFile, Pushed};
+use store::{NodeFile, PushedBlobs};
 
-pub(crate) use self::archive::{beside, extracting, mounting, reading, signing, too_much};
-pub(crate) use self::at_registry::{pruning, unprunable};
+pub(crate) use self::archive::{
+    beside, extracting, findings_policy, misjudged, mounting, reading, signing, too_much,
+};
 pub(crate) use self::cluster::{in_words, of_operator, unusable, unusable_member};
-pub(crate) use self::findings::{findings_policy, misjudged};
 pub(crate) use self::fixes::{fix, site_problem};
-pub(crate) use self::fleets::{fleet_fix, hub, identity, member, not_for_others, repin};
-pub(crate) use self::keys::key;
-pub(crate) use self::logins::logins;
-pub(crate) use self::plans::{approvers, no_plan, not_approved, replan, replan_fleet};
-pub(crate) use self::trust::{no_keys, nobody_trusted, policies, together, without_key};
+pub(crate) use self::fleets::{
+    approvers, fleet_fix, hub, identity, member, no_plan, not_approved, not_for_others, repin,
+    replan, replan_fleet,
+};
+pub(crate) use self::registry::{pruning, unprunable};
+pub(crate) use self::trust::{
+    key, logins, no_keys, nobody_trusted, policies, together, without_key,
+};
 use crate::args::Output;
 use crate::{hints, render};
 
 /// The exit codes of every verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Done, or the answer is yes.
+    /// The command succeeded, or the answer is positive.
     Yes,
-    /// The answer is no; trying again changes nothing.
+    /// The answer is negative; a retry does not help.
     No,
     /// The command line is wrong.
     Usage,
-    /// Could not find out or finish: disk, registry, cluster. Trying again may help.
+    /// The result is unknown or incomplete, because of a disk, a registry or a cluster. A retry may help.
     Unknown,
-    /// A signal has ended it, the one of this number.
+    /// A signal with this number ended the program.
     Ended(i32),
 }
 
 impl Outcome {
-    /// Whether all is ready; none where that cannot be seen.
+    /// Returns the outcome of a readiness check; none means that the readiness is unknown.
     pub(crate) fn of_ready(is_ready: Option<bool>) -> Self {
         match is_ready {
             Some(true) => Self::Yes,
@@ -81,12 +74,12 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// As a shell reports a process that a signal has killed.
+/// Returns the exit code that shells give to a process that a signal has killed.
 pub(crate) fn signal_code(signal: i32) -> i32 {
     128 + signal
 }
 
-/// Why a command did not do what it was asked, and what to do next.
+/// The failure of a command: its causes, and hints for the user.
 #[derive(Debug)]
 pub(crate) struct Failure {
     outcome: Outcome,
@@ -98,14 +91,14 @@ pub(crate) struct Failure {
     attached: Box<Attached>,
 }
 
-/// What few failures have, apart so that a failure stays small.
+/// Rare parts of a failure, stored separately so that a failure stays small.
 #[derive(Debug, Default)]
 struct Attached {
-    /// What is to be written on nodes.
+    /// The files to write on nodes.
     files: Vec<NodeFile>,
-    /// What was found in the way as well.
-    also: Vec<Obstacle>,
-    /// Whether `solution setup` asks for what is missing.
+    /// Further blockers.
+    also: Vec<Blocker>,
+    /// True if `solution setup` asks for the missing setting.
     is_for_setup: bool,
 }
 
@@ -115,7 +108,7 @@ struct Attached {
 #[schemars(rename = "FailedPush")]
 pub(crate) struct PushJson {
     #[serde(flatten)]
-    pub(crate) pushed: Pushed,
+    pub(crate) pushed: PushedBlobs,
     /// The images that are not in place, as `REPOSITORY:TAG`.
     pub(crate) images: Vec<String>,
     /// The content that could not be pushed.
@@ -145,7 +138,7 @@ pub(crate) struct FailureJson<'a> {
     hints: &'a [String],
     /// The files to write on every node.
     #[serde(skip_serializing_if = "<[NodeFile]>::is_empty")]
-    // Each has a place on the node.
+    // Each file has a path on the node.
     #[schemars(extend("items" = { "$ref": "#/$defs/NodeFile", "required": ["path"] }))]
     files: &'a [NodeFile],
     /// Quoted text of other programs, such as logs.
@@ -156,10 +149,10 @@ pub(crate) struct FailureJson<'a> {
     push: Option<&'a PushJson>,
     /// The blocker as data. It is missing if the command failed for another reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    obstacle: Option<Obstacle>,
+    obstacle: Option<Blocker>,
     /// Further blockers as data.
-    #[serde(skip_serializing_if = "<[Obstacle]>::is_empty")]
-    also: &'a [Obstacle],
+    #[serde(skip_serializing_if = "<[Blocker]>::is_empty")]
+    also: &'a [Blocker],
     /// The answer that the failure stands for.
     answer: FailureAnswer,
 }
@@ -186,14 +179,14 @@ pub(crate) struct Quote {
 }
 
 impl Quote {
-    /// Each line of theirs begins with a mark, so that none reads like one of ours.
+    /// Returns the quoted lines, each with a mark, so that they cannot be confused with lines of this program.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let theirs = self.text.lines().map(|line| format!("  | {line}"));
         std::iter::once(format!("{}:", self.what)).chain(theirs)
     }
 }
 
-/// What an error comes to, and what to do next where one step is likely to help.
+/// The outcome of an error, with a hint if one step is likely to help.
 struct Answer(Outcome, Option<&'static str>);
 
 const NO: Answer = Answer(Outcome::No, None);
@@ -207,12 +200,12 @@ fn unknown(hint: &'static str) -> Answer {
     Answer(Outcome::Unknown, Some(hint))
 }
 
-/// An error of a library.
+/// Errors of libraries that have an outcome and a hint.
 trait Judge {
     fn answer(&self) -> Answer;
 }
 
-/// What the system does not let the program do to a file: it was not found out.
+/// Returns the failure for an operation on a file that the system rejects. The outcome is unknown.
 pub(crate) fn cannot<E: Into<anyhow::Error>>(what: &str, path: &Path) -> impl FnOnce(E) -> Failure {
     let context = format!("cannot {what} `{}`", path.display());
     move |error| Failure::unknown(error).context(context)
@@ -225,27 +218,27 @@ impl<E: Judge + std::error::Error + Send + Sync + 'static> From<E> for Failure {
 }
 
 impl Failure {
-    /// The answer is no.
+    /// Returns a failure with a negative answer.
     pub(crate) fn no(error: impl Into<anyhow::Error>) -> Self {
         Self::new(Outcome::No, error)
     }
 
-    /// The command line asks for something that does not exist.
+    /// Returns the failure for a command line that is wrong.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Outcome::Usage, anyhow::anyhow!("{message}"))
     }
 
-    /// Could not find out.
+    /// Returns a failure with an unknown outcome.
     pub(crate) fn unknown(error: impl Into<anyhow::Error>) -> Self {
         Self::new(Outcome::Unknown, error)
     }
 
-    /// As it was judged.
+    /// Returns the failure with the outcome and hint of an answer.
     fn judged(Answer(outcome, hint): Answer, error: impl Into<anyhow::Error>) -> Self {
         hint.into_iter().fold(Self::new(outcome, error), Self::hint)
     }
 
-    /// Ends in this way.
+    /// Returns a failure with this outcome.
     pub(crate) fn new(outcome: Outcome, error: impl Into<anyhow::Error>) -> Self {
         Self {
             outcome,
@@ -258,7 +251,7 @@ impl Failure {
         }
     }
 
-    /// The same where a no is an answer to something else: it was not found out.
+    /// Returns the failure with an unknown outcome, for commands whose negative answer has another meaning.
     pub(crate) fn untold(mut self) -> Self {
         if self.outcome == Outcome::No {
             self.outcome = Outcome::Unknown;
@@ -266,25 +259,25 @@ impl Failure {
         self
     }
 
-    /// The same where trying again changes nothing: what is missing is this machine's.
+    /// Returns the failure as a refusal: trying again does not help, because something is missing on this machine.
     pub(crate) fn settled(mut self) -> Self {
         self.outcome = Outcome::No;
         self
     }
 
-    /// Says what was being done.
+    /// Adds the operation that failed.
     pub(crate) fn context(mut self, context: impl fmt::Display + Send + Sync + 'static) -> Self {
         self.error = self.error.context(context);
         self
     }
 
-    /// Adds one of several reasons that stand beside each other.
+    /// Adds one of multiple independent reasons.
     pub(crate) fn because(mut self, reason: impl Into<String>) -> Self {
         self.reasons.push(reason.into());
         self
     }
 
-    /// Adds what to do next, once.
+    /// Adds a hint, unless the failure already has it.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         let hint = hints::fit(hint);
         if !self.hints.contains(&hint) {
@@ -293,26 +286,26 @@ impl Failure {
         self
     }
 
-    /// Adds obstacles that were found as well, each with its fix.
-    pub(crate) fn also(mut self, obstacles: Vec<Obstacle>) -> Self {
+    /// Adds further blockers, each with its fix.
+    pub(crate) fn also(mut self, obstacles: Vec<Blocker>) -> Self {
         let fixes: Vec<String> = obstacles.iter().map(fix).collect();
         self.attached.also = obstacles;
         fixes.into_iter().fold(self, Self::hint)
     }
 
-    /// Adds files that are to be written on nodes.
+    /// Adds files for nodes.
     pub(crate) fn files(mut self, files: Vec<NodeFile>) -> Self {
         self.attached.files = files;
         self
     }
 
-    /// Notes that `solution setup` asks for what is missing.
+    /// Marks the failure as one that `solution setup` can solve.
     pub(crate) fn for_setup(mut self) -> Self {
         self.attached.is_for_setup = true;
         self
     }
 
-    /// Returns whether `solution setup` asks for what is missing: a setting, a login, or the registry's authority.
+    /// Returns whether `solution setup` asks for the missing part: a setting, a login, or the registry's authority.
     pub(crate) fn is_for_setup(&self) -> bool {
         self.attached.is_for_setup || self.is_login() || self.is_untrusted()
     }
@@ -329,26 +322,26 @@ impl Failure {
         causes.any(|error| matches!(error, ::registry::Error::Untrusted { .. }))
     }
 
-    /// Adds what somebody else had to say in several lines.
+    /// Adds a quotation of multiple lines from another source.
     pub(crate) fn quote(mut self, what: &'static str, text: impl Into<String>) -> Self {
         let text = text.into();
         self.quotes.push(Quote { what, text });
         self
     }
 
-    /// Adds what became of a push.
+    /// Adds the result of a push.
     pub(crate) fn push(mut self, push: PushJson) -> Self {
         self.push = Some(Box::new(push));
         self
     }
 
-    /// Adds what became of the push of another failure.
+    /// Adds the result of a push from another failure.
     pub(crate) fn with_push_of(mut self, other: Self) -> Self {
         self.push = other.push;
         self
     }
 
-    /// Says it, on the stream of its format.
+    /// Shows the failure, on the stream of its format.
     pub(crate) fn show(&self, output: Output) {
         match output {
             Output::Human => self.lines().for_each(render::note),
@@ -364,31 +357,31 @@ impl Failure {
                 answer: match self.outcome {
                     Outcome::No => FailureAnswer::No,
                     Outcome::Usage => FailureAnswer::Usage,
-                    // No failure is a yes.
+                    // A failure never has the outcome `Yes`.
                     Outcome::Yes | Outcome::Unknown | Outcome::Ended(_) => FailureAnswer::Unknown,
                 },
             }),
         }
     }
 
-    /// What was in the way, where that is why.
-    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
+    /// Returns the blocker that caused the failure, if there is one.
+    pub(crate) fn obstacle(&self) -> Option<Blocker> {
         self.error.chain().find_map(refusal)
     }
 
-    /// Why, from the nearest cause to the farthest.
+    /// Returns the causes, the nearest first.
     fn causes(&self) -> Vec<String> {
         let chain = self.error.chain().skip(1).map(ToString::to_string);
         chain.chain(self.reasons.iter().cloned()).collect()
     }
 
-    /// What went wrong with its causes, of one thing among several.
+    /// Returns the failure of one item with its causes, in one line.
     pub(crate) fn in_one_line(&self) -> String {
         let error = std::iter::once(self.error.to_string());
         error.chain(self.causes()).collect::<Vec<_>>().join(": ")
     }
 
-    /// What to do next.
+    /// Returns the next step for the user.
     pub(crate) fn next_step(&self) -> String {
         if self.hints.is_empty() {
             return "fix this, then run the same command again".to_owned();
@@ -396,7 +389,7 @@ impl Failure {
         self.hints.join("; ")
     }
 
-    /// What people read: one text for each line, in which text of others may still hold anything.
+    /// Returns the lines for people. Text from other sources in them is not sanitized yet.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let error = std::iter::once(format!("error: {}", self.error));
         let causes = self.causes().into_iter();
@@ -413,18 +406,25 @@ impl Failure {
         why.chain(hints).chain(files).chain(quotes)
     }
 
-    /// The exit code.
+    /// Returns the outcome.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
     }
 }
 
-/// The error of a registry that an error is, whichever library says so.
+/// Writes the error with its causes in one line.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_one_line())
+    }
+}
+
+/// Returns the error of a registry in an error of any library.
 fn registry_error<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> Option<&'a ::registry::Error> {
-    let of_shelf = |error: &'a shelf::Error| match error {
-        shelf::Error::Registry(error) => Some(error),
+    let of_shelf = |error: &'a store::Error| match error {
+        store::Error::Registry(error) => Some(error),
         _ => None,
     };
     match error.downcast_ref() {
@@ -437,15 +437,15 @@ fn registry_error<'a>(
     }
 }
 
-/// The obstacle that an error is, whichever library says so.
-fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<Obstacle> {
+/// Returns the blocker in an error of any library.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<Blocker> {
     if let Some(importer::Error::Refused(obstacle)) = error.downcast_ref() {
         return Some(obstacle.clone());
     }
-    if let Some(shelf::Error::Refused(obstacle)) = error.downcast_ref() {
+    if let Some(store::Error::Refused(obstacle)) = error.downcast_ref() {
         return Some(obstacle.clone().into());
     }
-    error.downcast_ref::<Obstacle>().cloned()
+    error.downcast_ref::<Blocker>().cloned()
 }
 
 #[cfg(test)]
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_failure_over_an_obstacle_has_it_as_data() {
-        let changed = || Obstacle::Changed {
+        let changed = || Blocker::Changed {
             differences: vec!["Role prod/a".to_owned()],
         };
         let refused = Failure::from(importer::Error::from(changed()));
@@ -462,13 +462,13 @@ mod tests {
         let context = refused.context("cannot read `a.iso`");
         assert_eq!(context.obstacle(), Some(changed()));
         assert_eq!(Failure::unknown(changed()).obstacle(), Some(changed()));
-        let gone = shelf::RegistryObstacle::ImagesGone {
+        let gone = store::RegistryObstacle::ImagesGone {
             host: "registry.test".to_owned(),
             what: "shop-1.0.0".to_owned(),
         };
         for error in [
-            shelf::Error::from(gone.clone()).into(),
-            importer::Error::from(shelf::Error::from(gone.clone())).into(),
+            store::Error::from(gone.clone()).into(),
+            importer::Error::from(store::Error::from(gone.clone())).into(),
         ] {
             let failure: Failure = error;
             assert_eq!(failure.obstacle(), Some(gone.clone().into()));

@@ -1,7 +1,8 @@
-//! JUnit XML, in the dialect that GitLab, Jenkins and Tekton's dashboards read: one suite for what was checked, in it a case
-//! for the answer as a whole, and one for each rule that found something; where all of that is ignored, it was skipped. A
-//! rule that found nothing is no case: a check that an error has ended never came to it, and nobody shall read that it
-//! passed.
+//! JUnit XML, in the dialect of GitLab, Jenkins and Tekton's dashboards. The checked subject is one suite. It has a
+//! case for the verdict, and one for each rule with findings; if all of these are ignored, the case is skipped.
+//!
+//! A rule without findings has no case. If an error ends the check early, the rule was possibly never checked, and must
+//! not be shown as passed.
 
 use rules::catalogue::{FINDINGS, FindingInfo, Severity};
 use schemas::printable;
@@ -11,36 +12,39 @@ use super::{Checked, Review, ReviewPlace};
 use crate::args::choose;
 use crate::render;
 
-/// The class of the case for the answer as a whole; those of rules begin with it.
+/// The class of the case for the verdict, and the prefix of the rules' classes.
 const CLASS: &str = "solution";
 
-/// A case: its attributes, what failed, what else was said, and what is ignored.
+/// A case: its attributes, the errors, other findings, and the ignored ones.
 struct Case {
     class: String,
     name: &'static str,
-    /// The place of its first finding.
+    /// The place of the first finding.
     place: Option<ReviewPlace>,
     failures: Vec<String>,
     said: Vec<String>,
     ignored: Vec<String>,
 }
 
-/// The document, line by line.
+/// Returns the lines of the document.
 pub(super) fn lines(review: &Review<'_>) -> Vec<String> {
     let rules = FINDINGS.iter().filter_map(|info| {
         let found = review.judged.findings.iter();
-        let found: Vec<&Finding> = found.filter(|it| it.id == info.id).collect();
+        let found: Vec<&Finding> = found.filter(|finding| finding.id == info.id).collect();
         let ignored = review.judged.ignored.iter();
-        let ignored = ignored.filter(|it| it.finding.id == info.id);
+        let ignored = ignored.filter(|ignored| ignored.finding.id == info.id);
         let ignored: Vec<&IgnoredFinding> = ignored.collect();
         let is_case = !(found.is_empty() && ignored.is_empty());
         is_case.then(|| case(review.checked, info, &found, &ignored))
     });
     let mut cases: Vec<Case> = rules.collect();
-    let failed = cases.iter().filter(|it| !it.failures.is_empty()).count();
+    let failed = cases
+        .iter()
+        .filter(|case| !case.failures.is_empty())
+        .count();
     cases.insert(0, answer(failed));
     let failures = if failed == 0 { 0 } else { failed + 1 };
-    let skipped = cases.iter().filter(|it| it.is_skipped()).count();
+    let skipped = cases.iter().filter(|case| case.is_skipped()).count();
     let tests = cases.len();
     let counts = format!(r#"tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}""#);
     let name = escaped(&review.checked.path().display().to_string());
@@ -54,7 +58,7 @@ pub(super) fn lines(review: &Review<'_>) -> Vec<String> {
     head.into_iter().chain(cases).chain(tail).collect()
 }
 
-/// The case for the answer as a whole, when so many rules failed. A suite without a case would be an error for some.
+/// Returns the case for the verdict, with the number of failed rules. Some tools reject a suite without cases.
 fn answer(failed: usize) -> Case {
     let refused = (failed > 0).then(|| format!("refused: {}", render::count(failed, "rule")));
     Case {
@@ -67,38 +71,47 @@ fn answer(failed: usize) -> Case {
     }
 }
 
-/// The case of a rule that found something.
+/// Returns the case of a rule with findings.
 fn case(
     checked: Checked<'_>,
     info: &FindingInfo,
     found: &[&Finding],
     ignored: &[&IgnoredFinding],
 ) -> Case {
-    let (errors, others): (Vec<&Finding>, Vec<&Finding>) =
-        found.iter().partition(|it| it.severity == Severity::Error);
+    let (errors, others): (Vec<&Finding>, Vec<&Finding>) = found
+        .iter()
+        .partition(|finding| finding.severity == Severity::Error);
     let said = others.iter().map(|finding| {
         let severity = finding.severity.word();
         format!("{severity}: {}", in_words(checked, finding))
     });
-    let all_ignored = ignored.iter().map(|it| &it.finding);
+    let all_ignored = ignored.iter().map(|ignored| &ignored.finding);
     let mut all = errors.iter().chain(&others).copied().chain(all_ignored);
     Case {
         class: format!("{CLASS}.{}", info.group()),
         name: info.id,
         place: all.next().map(|finding| checked.place(finding)),
-        failures: errors.iter().map(|it| in_words(checked, it)).collect(),
+        failures: errors
+            .iter()
+            .map(|error| in_words(checked, error))
+            .collect(),
         said: said.collect(),
-        ignored: ignored.iter().map(|it| why_ignored(checked, it)).collect(),
+        ignored: ignored
+            .iter()
+            .map(|ignored| why_ignored(checked, ignored))
+            .collect(),
     }
 }
 
 fn why_ignored(checked: Checked<'_>, ignored: &IgnoredFinding) -> String {
     let reason = ignored.reason.as_ref();
-    let reason = reason.map(|it| format!(" ({it})")).unwrap_or_default();
+    let reason = reason
+        .map(|reason| format!(" ({reason})"))
+        .unwrap_or_default();
     format!("ignored{reason}: {}", in_words(checked, &ignored.finding))
 }
 
-/// Where and what, and what to do.
+/// Describes a finding: its place, the problem and the fix.
 fn in_words(checked: Checked<'_>, finding: &Finding) -> String {
     let place = match (checked, finding.place.as_str()) {
         (Checked::Archive(_), place) => place.to_owned(),
@@ -109,7 +122,7 @@ fn in_words(checked: Checked<'_>, finding: &Finding) -> String {
 }
 
 impl Case {
-    /// Whether it says nothing but what is ignored.
+    /// Returns true if the case has only ignored findings.
     fn is_skipped(&self) -> bool {
         self.failures.is_empty() && self.said.is_empty() && !self.ignored.is_empty()
     }
@@ -124,7 +137,7 @@ impl Case {
             lines.push(format!(
                 r#"      <failure message="{message}" type="error">"#
             ));
-            lines.extend(self.failures.iter().map(|it| escaped(it)));
+            lines.extend(self.failures.iter().map(|failure| escaped(failure)));
             lines.push("      </failure>".to_owned());
         }
         if self.is_skipped() {
@@ -132,7 +145,7 @@ impl Case {
             lines.push(format!(r#"      <skipped message="{message}"/>"#));
         }
         let said = self.said.iter().chain(&self.ignored);
-        let said: Vec<String> = said.map(|it| escaped(it)).collect();
+        let said: Vec<String> = said.map(|line| escaped(line)).collect();
         if !said.is_empty() {
             lines.push("      <system-out>".to_owned());
             lines.extend(said);
@@ -147,15 +160,15 @@ impl Case {
     }
 }
 
-/// The attributes by which test reports link to a file.
+/// Returns the attributes with which test reports link to a file.
 fn attributes(place: &ReviewPlace) -> String {
     let file = escaped(&place.path.display().to_string());
     let line = place.line.map(|line| format!(r#" line="{line}""#));
     format!(r#" file="{file}"{}"#, line.unwrap_or_default())
 }
 
-/// A text inside of an element or an attribute, of characters that XML 1.0 knows: it has no control characters, not even
-/// escaped, and neither U+FFFE nor U+FFFF.
+/// Escapes a text for an element or an attribute. XML 1.0 does not allow control characters, U+FFFE and U+FFFF, not
+/// even escaped.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable(text).chars() {
@@ -176,7 +189,7 @@ mod tests {
     use std::path::Path;
 
     use rules::catalogue::{operator, practice};
-    use validator::{IgnoredBy, JudgedFindings};
+    use validator::{EvaluatedFindings, IgnoredBy};
 
     use super::*;
     use crate::review::Checked;
@@ -193,7 +206,7 @@ mod tests {
     }
 
     fn shown(findings: Vec<Finding>, ignored: Vec<IgnoredFinding>) -> String {
-        let judged = JudgedFindings {
+        let judged = EvaluatedFindings {
             findings,
             ignored,
             unused_ignores: Vec::new(),

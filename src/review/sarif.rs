@@ -1,5 +1,5 @@
-//! SARIF 2.1.0 (OASIS): one run, with every rule of the catalogue and a result for each finding. The fields are those that
-//! upload to GitHub asks for.
+//! SARIF 2.1.0 (OASIS): one run, with every rule of the catalogue and a result for each finding. It has the fields that
+//! GitHub requires for uploads.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -17,21 +17,21 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 /// The base of paths in the checkout, as GitHub names it.
 const ROOT: &str = "%SRCROOT%";
-/// The one fingerprint that GitHub reads.
+/// The only fingerprint that GitHub reads.
 const FINGERPRINT: &str = "primaryLocationLineHash";
-/// Hexadecimal digits of it: 128 bits tell any two findings apart.
+/// The number of hexadecimal digits of a fingerprint. 128 bits are enough to distinguish findings.
 const FINGERPRINT_LENGTH: usize = 32;
 
-/// The whole document.
+/// Returns the document.
 pub(super) fn log(review: &Review<'_>) -> Value {
     let findings = review.judged.findings.iter();
-    let findings = findings.map(|it| result(review.checked, it, None));
+    let findings = findings.map(|finding| result(review.checked, finding, None));
     let ignored = review.judged.ignored.iter();
-    let ignored = ignored.map(|it| result(review.checked, &it.finding, Some(it)));
+    let ignored = ignored.map(|ignored| result(review.checked, &ignored.finding, Some(ignored)));
     let mut results: Vec<Value> = findings.chain(ignored).collect();
     number_alike(&mut results);
     let notes = review.notes.iter();
-    let notes = notes.map(|it| json!({ "level": "note", "message": { "text": it } }));
+    let notes = notes.map(|note| json!({ "level": "note", "message": { "text": note } }));
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -80,12 +80,12 @@ fn result(checked: Checked<'_>, finding: &Finding, ignored: Option<&IgnoredFindi
     })
 }
 
-/// What is wrong, and where in the archive: few tools show what they call a logical location.
+/// Returns the problem and its place in the archive, because few tools show logical locations.
 fn text(finding: &Finding) -> String {
     let (place, message) = (&finding.place, &finding.message);
     let colon = choose(place.is_empty(), "", ": ");
     let text = format!("{place}{colon}{message}");
-    // An archive makes no link: `[text](address)` would be one.
+    // A text from an archive must not become a link, such as `[text](address)`.
     if text.contains("](") {
         return text.replace('[', "\\[").replace(']', "\\]");
     }
@@ -108,7 +108,7 @@ fn location(checked: Checked<'_>, finding: &Finding) -> Value {
     location
 }
 
-/// A path, as it was typed where the checkout lies or from the root of the machine.
+/// Returns the location of a path. A relative path is relative to the checkout.
 fn artifact(path: &Path) -> Value {
     let parts = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(escaped(name.as_encoded_bytes())),
@@ -122,7 +122,8 @@ fn artifact(path: &Path) -> Value {
     json!({ "uri": parts, "uriBaseId": ROOT })
 }
 
-/// A name in a URI (RFC 3986): all but unreserved characters escaped, so that no name is a scheme or a query.
+/// Escapes a name for a URI (RFC 3986). All but unreserved characters are escaped, so that no name is a scheme or a
+/// query.
 fn escaped(name: &[u8]) -> String {
     let escape = |byte: &u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
@@ -133,7 +134,7 @@ fn escaped(name: &[u8]) -> String {
     name.iter().map(escape).collect()
 }
 
-/// A number beside each fingerprint that an earlier result has too: without it tools take the two for one.
+/// Appends a number to repeated fingerprints, because tools would take results with equal fingerprints for one.
 fn number_alike(results: &mut [Value]) {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for result in results {
@@ -147,7 +148,8 @@ fn number_alike(results: &mut [Value]) {
     }
 }
 
-/// The same for the same finding of any version of the files, wherever in its file it has moved to.
+/// Returns a fingerprint that stays the same in later versions of the files, even if the finding has moved within its
+/// file.
 fn fingerprint(finding: &Finding) -> String {
     let mut hash = Sha256::new();
     let file = finding.source.as_ref().map_or("", |source| &source.file);

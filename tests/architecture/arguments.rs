@@ -1,4 +1,4 @@
-//! Every argument stands for itself: no function takes a tuple. Functions of tests are not looked at.
+//! Functions do not take tuples as arguments. Functions of tests are exempt.
 
 use crate::packages;
 use crate::source::{files, spaced};
@@ -9,7 +9,7 @@ fn no_argument_is_a_tuple() {
     for (name, source) in packages::folders() {
         for (file, text) in &files(&source) {
             let words: Vec<&str> = text.split_whitespace().collect();
-            let found = taking_tuples(&words).into_iter();
+            let found = functions_with_tuples(&words).into_iter();
             wrong.extend(found.map(|function| format!("{name}: {function} in {file}")));
         }
     }
@@ -33,31 +33,31 @@ fn arguments_are_read_as_they_are_written() {
             ));
             let words: Vec<&str> = text.split_whitespace().collect();
             let expected: &[&str] = if found { &["one"] } else { &[] };
-            assert_eq!(taking_tuples(&words), expected, "{text}");
+            assert_eq!(functions_with_tuples(&words), expected, "{text}");
         }
     }
 }
 
-/// The functions of a file that take a tuple.
-fn taking_tuples<'a>(words: &[&'a str]) -> Vec<&'a str> {
+/// Returns the functions of a file that take a tuple.
+fn functions_with_tuples<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let begins = (0..words.len()).filter(|at| words[*at] == "fn");
     let functions = begins.filter_map(|at| {
         let (name, mut rest) = words[at + 1..].split_first()?;
         if rest.starts_with(&["<"]) {
             rest = parts(rest).1;
         }
-        // What has no name is a type.
+        // A `fn` without a name is a type.
         let is_declared = *name != "(" && rest.starts_with(&["("]);
         let taken = is_declared.then(|| parts(rest).0)?;
-        taken.into_iter().any(takes_tuple).then_some(*name)
+        taken.into_iter().any(has_tuple).then_some(*name)
     });
     functions.collect()
 }
 
-/// Whether the pattern of a parameter is a tuple, or its type.
-fn takes_tuple(parameter: &[&str]) -> bool {
+/// Returns whether a parameter's pattern or type is a tuple.
+fn has_tuple(parameter: &[&str]) -> bool {
     let mut words = parameter.windows(3);
-    let colon = words.position(|it| it[0] != ":" && it[1] == ":" && it[2] != ":");
+    let colon = words.position(|window| window[0] != ":" && window[1] == ":" && window[2] != ":");
     is_tuple(parameter) || colon.is_some_and(|before| is_tuple(&parameter[before + 2..]))
 }
 
@@ -68,13 +68,13 @@ fn is_tuple(mut words: &[&str]) -> bool {
     words.starts_with(&["("]) && parts(words).0.len() > 1
 }
 
-/// What stands between the commas of the brackets that open here, and the words behind them.
+/// Splits the brackets at the start of `words` at their commas. Returns the parts, and the words after the brackets.
 fn parts<'w, 'a>(words: &'w [&'a str]) -> (Vec<&'w [&'a str]>, &'w [&'a str]) {
     let (mut depth, mut begin, mut parts) = (0, 1, Vec::new());
     for (at, word) in words.iter().enumerate() {
         match *word {
             "(" | "[" | "{" | "<" => depth += 1,
-            // An arrow closes nothing.
+            // The `>` of an arrow closes no bracket.
             ">" if words[at - 1] == "-" => {}
             ")" | "]" | "}" | ">" => depth -= 1,
             "," if depth == 1 => {

@@ -1,5 +1,5 @@
-//! The direction of dependencies, as docs/development/architecture.md draws it, compared with what cargo sees; and what may be depended
-//! on at all. A new arrow needs a line here, and so a reason in review.
+//! The dependencies between packages, as docs/development/architecture.md draws them, and the allowed external
+//! dependencies, both compared with cargo's metadata. A new dependency needs a line here, and so a reason in review.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,33 +7,36 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What each package may depend on among the packages of the workspace.
+/// The allowed dependencies of each package among the packages of the workspace.
 pub(crate) const ARROWS: &[(&str, &[&str])] = &[
     ("schemas", &[]),
     ("iso9660", &[]),
     ("files", &["schemas"]),
     ("signing", &["schemas"]),
-    ("watch", &[]),
-    ("archive", &["iso9660", "schemas", "signing", "watch"]),
-    // Who else could change what is remembered of uploads.
-    ("registry", &["files", "schemas", "tls", "watch"]),
+    ("progress", &[]),
+    ("archive", &["iso9660", "schemas", "signing", "progress"]),
+    // It stores the state of uploads in files, which other users must not be able to change.
+    ("registry", &["files", "schemas", "tls", "progress"]),
     ("serve", &["schemas"]),
     ("tls", &[]),
-    // Which client certificates are presented is the same everywhere.
-    ("deployer", &["tls", "watch"]),
-    // It decides from what others have read: no function of it waits for anything.
-    ("change", &["deployer", "helm", "manifests", "schemas"]),
+    // Client certificates are presented in the same way everywhere.
+    ("kubernetes", &["tls", "progress"]),
+    // It decides from data that its callers have read. None of its functions is async.
+    ("planner", &["kubernetes", "helm", "manifests", "schemas"]),
     ("charts", &["schemas"]),
-    // It computes from what others have read and asked.
+    // It computes from data that its callers have read.
     ("fleet", &["schemas"]),
-    ("helm", &["process", "schemas", "watch"]),
+    ("helm", &["process", "schemas", "progress"]),
     ("manifests", &["files", "schemas"]),
     ("mount", &["archive", "schemas"]),
-    // It knows no program.
-    ("process", &["watch"]),
+    // It does not know the programs that it runs.
+    ("process", &["progress"]),
     ("rules", &["manifests", "schemas"]),
-    // What carries an SBOM is what an archive has.
-    ("sbom", &["archive", "files", "process", "schemas", "watch"]),
+    // An SBOM describes the content of an archive.
+    (
+        "sbom",
+        &["archive", "files", "process", "schemas", "progress"],
+    ),
     (
         "release",
         &[
@@ -43,14 +46,14 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
             "manifests",
             "rules",
             "schemas",
-            "watch",
+            "progress",
         ],
     ),
     (
         "sources",
-        &["charts", "files", "registry", "schemas", "watch"],
+        &["charts", "files", "registry", "schemas", "progress"],
     ),
-    // Pack writes nothing that validate refuses, by the same rules.
+    // `pack` and `validate` share their rules, so that `pack` writes only valid archives.
     (
         "packager",
         &[
@@ -65,7 +68,7 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
             "signing",
             "sources",
             "validator",
-            "watch",
+            "progress",
         ],
     ),
     (
@@ -77,39 +80,39 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
             "rules",
             "schemas",
             "signing",
-            "watch",
+            "progress",
         ],
     ),
-    // What archives have at a registry; no cluster.
+    // The content of archives in a registry; no access to a cluster.
     (
-        "shelf",
+        "store",
         &[
             "archive",
             "registry",
             "schemas",
             "serve",
             "validator",
-            "watch",
+            "progress",
         ],
     ),
     (
         "importer",
         &[
             "archive",
-            "change",
-            // Values that a site gives are read as a chart's own.
+            "planner",
+            // A site's values are parsed like those of a chart.
             "charts",
-            "deployer",
-            // What is found out about clusters is what expressions may use.
+            "kubernetes",
+            // Expressions can use the facts about clusters.
             "fleet",
             "helm",
             "manifests",
             "registry",
             "rules",
             "schemas",
-            "shelf",
+            "store",
             "validator",
-            "watch",
+            "progress",
         ],
     ),
     (
@@ -117,7 +120,7 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
         &[
             "archive",
             "charts",
-            "deployer",
+            "kubernetes",
             "files",
             "fleet",
             "helm",
@@ -132,11 +135,11 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
             "sbom",
             "schemas",
             "serve",
-            "shelf",
+            "store",
             "signing",
             "sources",
             "validator",
-            "watch",
+            "progress",
         ],
     ),
     ("fixtures", &[]),
@@ -144,7 +147,7 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
     ("example-server", &[]),
 ];
 
-/// Crates from outside that only one package may use directly.
+/// External crates that only one package may use directly.
 const ONLY: &[(&str, &[&str])] = &[
     ("cel", &["fleet"]),
     ("clap", &["solution", "fixtures"]),
@@ -152,17 +155,17 @@ const ONLY: &[(&str, &[&str])] = &[
     ("clap_mangen", &["solution"]),
     ("ed25519-dalek", &["signing"]),
     ("fuser", &["mount"]),
-    // Another reader of images, for tests only.
+    // An independent reader of images, for tests only.
     ("hadris-iso", &[]),
     ("indicatif", &["solution"]),
-    ("k8s-openapi", &["deployer", "example-operator"]),
-    ("kube", &["deployer", "example-operator"]),
+    ("k8s-openapi", &["kubernetes", "example-operator"]),
+    ("kube", &["kubernetes", "example-operator"]),
     ("nix", &["mount"]),
     ("pkcs8", &["signing"]),
     ("reqwest", &["registry"]),
 ];
 
-/// Crates that must not lie anywhere below a package: checking an archive needs no network and no async runtime.
+/// Crates that must not be below a package: checking an archive needs no network and no async runtime.
 const NEVER_BELOW: &[(&str, &[&str])] = &[
     ("archive", &["hyper", "reqwest", "tokio"]),
     ("iso9660", &["serde", "sha2"]),
@@ -170,7 +173,7 @@ const NEVER_BELOW: &[(&str, &[&str])] = &[
     ("validator", &["hyper", "reqwest", "tokio"]),
 ];
 
-/// What must not be compiled in, not even far below.
+/// Crates that must not be compiled in, even indirectly.
 const BANNED: &[(&str, &str)] = &[
     (
         "aws-lc-rs",
@@ -186,10 +189,10 @@ const BANNED: &[(&str, &str)] = &[
     ("serde_yml", "as serde_yaml"),
 ];
 
-/// What the notices of packages are made with; its licences are those that are accepted here.
+/// The configuration of the third-party notices. Its licences are the accepted ones.
 const ABOUT: &str = include_str!("../../about.toml");
 
-/// The one place that dependencies come from.
+/// The only registry for dependencies.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 struct Graph {
@@ -208,7 +211,7 @@ impl Graph {
             .collect();
         let mut direct: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for node in array(&metadata["resolve"]["nodes"]) {
-            // Several versions of one package count as one.
+            // Multiple versions of one package count as one.
             let all = direct.entry(names[text(&node["id"])].to_owned());
             all.or_default().extend(shipped(node, &names));
         }
@@ -232,7 +235,7 @@ impl Graph {
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
-        // What other platforms need is not there when nothing was fetched for them.
+        // Dependencies of other platforms may not have been fetched.
         .args(["--filter-platform", "host-tuple"])
         .output()
         .expect("cargo runs");
@@ -244,7 +247,7 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The dependencies of a node that are not only for its tests or its build.
+/// Returns the dependencies of a node, except those for tests and builds.
 fn shipped(node: &Value, names: &BTreeMap<&str, &str>) -> BTreeSet<String> {
     array(&node["deps"])
         .filter(|dep| array(&dep["dep_kinds"]).any(|kind| kind["kind"].is_null()))
@@ -263,7 +266,7 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("cargo metadata has this text")
 }
 
-/// The folder with the sources of each of our packages, by name.
+/// Returns the source folder of each package of the workspace, by name.
 pub(crate) fn folders() -> BTreeMap<String, PathBuf> {
     let metadata = metadata();
     let ours = array(&metadata["packages"]).filter(|package| package["source"].is_null());
@@ -331,7 +334,9 @@ fn what_is_compiled_in_may_be_shipped() {
     let resolved: BTreeSet<&str> = array(&metadata["resolve"]["nodes"])
         .map(|node| text(&node["id"]))
         .collect();
-    for package in array(&metadata["packages"]).filter(|it| resolved.contains(text(&it["id"]))) {
+    for package in
+        array(&metadata["packages"]).filter(|package| resolved.contains(text(&package["id"])))
+    {
         let name = text(&package["name"]);
         if let Some((_, reason)) = BANNED.iter().find(|(banned, _)| *banned == name) {
             panic!("{name} must not be depended on: {reason}");
@@ -353,7 +358,8 @@ fn what_is_compiled_in_may_be_shipped() {
     }
 }
 
-/// Whether each part of a licence expression has an allowed alternative. Of nested ones, more is asked than need be.
+/// Returns whether each part of a licence expression has an allowed alternative. For nested expressions the check is
+/// stricter than necessary.
 fn is_allowed(license: &str) -> bool {
     let (_, accepted) = ABOUT.split_once("accepted = [").unwrap();
     let (accepted, _) = accepted.split_once(']').unwrap();

@@ -1,24 +1,24 @@
-//! What the sources of a package say, without comments and tests.
+//! The source text of a package, without comments and tests.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What the root of a package says.
+/// Returns the text of a package's root.
 pub(crate) fn root(source: &Path) -> String {
     let roots = [source.join("lib"), source.join("main")];
     let root = roots.iter().find(|root| root.with_extension("rs").exists());
     read(root.expect("a package has a root"))
 }
 
-/// Every module of a package, its root as `lib`, and what it says.
+/// Returns every module of a package with its text; the root is `lib`.
 pub(crate) fn files(source: &Path) -> BTreeMap<String, String> {
     let mut files = modules(source);
     files.insert("lib".to_owned(), root(source));
     files
 }
 
-/// Every module of a package below its root, and what it says.
+/// Returns every module of a package below its root, with its text.
 pub(crate) fn modules(source: &Path) -> BTreeMap<String, String> {
     let root = root(source);
     let root: Vec<&str> = root.split_whitespace().collect();
@@ -33,7 +33,7 @@ pub(crate) fn modules(source: &Path) -> BTreeMap<String, String> {
     modules
 }
 
-/// A module's words and marks, with a space between any two, without comments and what is only for tests.
+/// Returns a module's tokens, separated by spaces, without comments and test code.
 pub(crate) fn read(module: &Path) -> String {
     let text = fs::read_to_string(module.with_extension("rs"));
     let text = text.or_else(|_| fs::read_to_string(module.join("mod.rs")));
@@ -41,13 +41,13 @@ pub(crate) fn read(module: &Path) -> String {
     spaced(&shipped_code(&text))
 }
 
-/// What a file says without comments and what is only for tests.
+/// Returns the text of a file without comments and test code.
 pub(crate) fn shipped_code(text: &str) -> String {
     let mut parts = text.split("#[cfg(test)]");
     let mut shipped = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (item, rest) = part.split_at(part.find([';', '{']).unwrap_or(part.len()));
-        // One that is no file of its own comes last, or clippy complains.
+        // A module in braces comes last, which clippy enforces.
         if item.contains("mod ") && rest.starts_with('{') {
             break;
         }
@@ -60,7 +60,7 @@ pub(crate) fn shipped_code(text: &str) -> String {
     code.join("\n")
 }
 
-/// A text with a space between any two of its words and marks.
+/// Separates the tokens of a text by spaces.
 pub(crate) fn spaced(text: &str) -> String {
     let apart = |c: char| match c {
         '_' | 'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_string(),
@@ -69,8 +69,10 @@ pub(crate) fn spaced(text: &str) -> String {
     text.chars().map(apart).collect()
 }
 
-/// The modules that a file declares.
+/// Returns the modules that a file declares.
 pub(crate) fn declared<'a>(words: &[&'a str]) -> impl Iterator<Item = &'a str> {
-    let declarations = words.windows(3).filter(|it| it[0] == "mod" && it[2] == ";");
-    declarations.map(|it| it[1])
+    let declarations = words
+        .windows(3)
+        .filter(|window| window[0] == "mod" && window[2] == ";");
+    declarations.map(|window| window[1])
 }

@@ -1,5 +1,5 @@
-//! Small archives that would be much work: what the program spends on one follows from its size. Each runs with as much
-//! memory as a small virtual machine has left, and more than that would end it.
+//! Small archives that are expensive to process: the program's effort must follow from the size of an archive. Each
+//! test limits the memory to that of a small virtual machine, and the program would exceed it without its own limits.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -15,14 +15,14 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
-/// KiB of data, stacks included.
+/// The limit of data memory in KiB, including stacks.
 const MEMORY: u32 = 128 * 1024;
 
 fn digest(bytes: &[u8]) -> Digest {
     ArchiveFile::from_bytes("x".parse().unwrap(), bytes.to_vec()).digest
 }
 
-fn named(media_type: &str, bytes: &[u8], more: &str) -> String {
+fn descriptor(media_type: &str, bytes: &[u8], more: &str) -> String {
     let (digest, size) = (digest(bytes), bytes.len());
     format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}{more}}}"#)
 }
@@ -32,18 +32,18 @@ fn document(text: String) -> Arc<Document> {
     Document::read(digest(&bytes), bytes).unwrap().0.into()
 }
 
-/// An index of 4 MiB that lists one manifest for very many platforms, under as many tags, and a `manifest.yaml` that
-/// lists each so many times.
-fn one_index(desk: &Desk, tags: usize, listed: usize) {
+/// Adds an index of 4 MiB that lists one manifest for very many platforms, under `tags` tags, and a `manifest.yaml`
+/// that lists each tag `listed` times.
+fn write_index(desk: &Desk, tags: usize, listed: usize) {
     let config =
         br#"{"os":"linux","architecture":"arm64","rootfs":{"type":"layers","diff_ids":[]}}"#;
     let manifest = format!(
         r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{},"layers":[]}}"#,
-        named(CONFIG, config, "")
+        descriptor(CONFIG, config, "")
     );
     let child = |number| {
         let platform = format!(r#","platform":{{"os":"linux","architecture":"x{number}"}}"#);
-        named(MANIFEST, manifest.as_bytes(), &platform)
+        descriptor(MANIFEST, manifest.as_bytes(), &platform)
     };
     let children: Vec<String> = (0..18_000).map(child).collect();
     let index = format!(
@@ -68,7 +68,7 @@ fn one_index(desk: &Desk, tags: usize, listed: usize) {
         requires: Vec::new(),
         optional: Vec::new(),
     };
-    // The index is in memory once, and is hashed once.
+    // The index is in memory once and hashed once.
     let config: Arc<[u8]> = config.as_slice().into();
     let blob = |_: &Digest| FileSource::Bytes(Arc::clone(&config));
     let mut files = tree::derived(&info.id, &images, blob).unwrap();
@@ -85,41 +85,41 @@ fn one_index(desk: &Desk, tags: usize, listed: usize) {
     stages::write(unsigned.leave_unsigned(), &desk.path("small.iso"));
 }
 
-/// Runs the program with [`MEMORY`].
-fn bounded(desk: &Desk, arguments: &[&str]) -> Answer {
+/// Runs the program with at most [`MEMORY`].
+fn run_with_limit(desk: &Desk, arguments: &[&str]) -> Answer {
     let program = env!("CARGO_BIN_EXE_solution");
     let script = format!("ulimit -d {MEMORY} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
     let command = command.current_dir(desk.path("")).arg("-c").arg(script);
-    Answer::of(command.arg(program).args(arguments))
+    Answer::from_command(command.arg(program).args(arguments))
 }
 
 #[test]
 fn a_small_index_under_many_tags_is_little_work() {
     let desk = Desk::new();
-    one_index(&desk, 2000, 2000);
-    let said = bounded(&desk, &["validate", "small.iso", "--skip-signature"]);
-    // Of what each platform is wrong for, one finding, and not one for each tag.
+    write_index(&desk, 2000, 2000);
+    let said = run_with_limit(&desk, &["validate", "small.iso", "--skip-signature"]);
+    // There is one finding for the platforms of the index, not one for each tag.
     assert!(said.stdout.starts_with("archive id"), "{said:?}");
     assert!(said.stderr.contains("and 17980 more"), "{said:?}");
-    let said = bounded(&desk, &["inspect", "small.iso"]).failure(1);
+    let said = run_with_limit(&desk, &["inspect", "small.iso"]).failure(1);
     assert!(said.contains("more platforms than can be shown"), "{said}");
 }
 
 #[test]
 fn an_image_that_is_listed_very_often_is_read_once() {
     let desk = Desk::new();
-    one_index(&desk, 1, 100_000);
-    let said = bounded(&desk, &["inspect", "small.iso"]).failure(1);
+    write_index(&desk, 1, 100_000);
+    let said = run_with_limit(&desk, &["inspect", "small.iso"]).failure(1);
     assert!(said.contains("more platforms than can be shown"), "{said}");
-    let said = bounded(&desk, &["validate", "small.iso", "--skip-signature"]).failure(1);
+    let said = run_with_limit(&desk, &["validate", "small.iso", "--skip-signature"]).failure(1);
     assert!(said.contains("manifest.image-repeated"), "{said}");
 }
 
 #[test]
 fn an_archive_that_is_not_in_order_is_shown_without_what_it_defines() {
     let desk = Desk::new();
-    one_index(&desk, 1, 2);
+    write_index(&desk, 1, 2);
     let shown = desk.solution(&["inspect", "small.iso"]);
     assert_eq!(shown.code, 0, "{shown:?}");
     assert!(shown.stdout.contains("demo"), "{shown:?}");

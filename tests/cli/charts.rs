@@ -1,4 +1,4 @@
-//! Helm charts: packed with their values, checked, shown, and nothing that a site could not use.
+//! Helm charts: packed with their values, validated and displayed. Charts that a site could not use are refused.
 
 use schemas::Capability;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ const CRD: &str = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDef
 spec: {group: shop.test, scope: Namespaced, names: {plural: carts, kind: Cart}, \
 versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}\n";
 
-/// The example with a chart in two releases; `metadata` is added to its Chart.yaml.
+/// Returns a desk with the example and a chart in two releases. `metadata` is added to its Chart.yaml.
 fn desk(metadata: &str) -> Desk {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
@@ -61,11 +61,14 @@ fn a_chart_is_packed_checked_and_shown() {
     let requires = &listed.statement().predicate.requires;
     let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
     assert_eq!(requires, ["charts-1.0.0"]);
-    // The chart, the layer of its artifact and that of the other release are one content.
+    // The chart, the layer of its artifact and the chart of the other release share one blob.
     let contents = listed.contents();
     let digest = contents.get("charts/web/chart.tgz").unwrap().digest;
-    let same = contents.entries().iter().filter(|it| it.digest == digest);
-    let paths: Vec<&str> = same.map(|it| it.path.as_str()).collect();
+    let same = contents
+        .entries()
+        .iter()
+        .filter(|entry| entry.digest == digest);
+    let paths: Vec<&str> = same.map(|entry| entry.path.as_str()).collect();
     let hex = digest.hex();
     let expected = [
         format!("blobs/sha256/{hex}"),
@@ -166,7 +169,7 @@ fn the_artifact_of_a_chart_is_shown_before_it_is_made() {
     assert_eq!(images.len(), packed["images"], "{checked:#}");
     let artifact = images
         .iter()
-        .find(|it| it["image"] == "charts/shop:1.2.3_b");
+        .find(|image| image["image"] == "charts/shop:1.2.3_b");
     let artifact = artifact.unwrap();
     let listed = stages::list(&desk.path("out.iso"));
     let root = "images/charts/shop/1.2.3_b/manifest.json";
@@ -177,7 +180,7 @@ fn the_artifact_of_a_chart_is_shown_before_it_is_made() {
     assert_eq!(artifact["source"], "dir:chart");
 }
 
-/// As neuvector, with equal keys in its schema, and backstage, whose schema refers to another.
+/// These charts resemble neuvector, whose schema has equal keys, and backstage, whose schema refers to another one.
 #[test]
 fn charts_that_only_helm_reads_are_packed_and_what_is_not_checked_is_reported() {
     let desk = desk("");
@@ -207,13 +210,13 @@ fn charts_that_only_helm_reads_are_packed_and_what_is_not_checked_is_reported() 
             .as_array()
             .unwrap()
             .iter()
-            .map(|it| it["id"].as_str());
+            .map(|finding| finding["id"].as_str());
         let ids: std::collections::BTreeSet<Option<&str>> = ids.collect();
         assert_eq!(ids, id.into_iter().map(Some).collect(), "{findings}");
     }
 }
 
-/// As dapr, whose program enters the namespace of the webhook after it was installed.
+/// This chart resembles dapr, whose program writes the namespace of the webhook after the installation.
 #[test]
 fn a_chart_whose_definitions_a_webhook_converts_is_packed_for_later_readers() {
     let desk = desk("");
@@ -229,7 +232,7 @@ fn a_chart_whose_definitions_a_webhook_converts_is_packed_for_later_readers() {
     assert_eq!(requires, ["charts-1.1.0"]);
 }
 
-/// What a site could not install is said by whoever packs, before anything is collected.
+/// `pack` reports a chart that a site could not install before it collects anything.
 #[test]
 fn a_chart_that_needs_something_from_elsewhere_is_not_packed() {
     let desk = desk("dependencies: [{name: cache, repository: 'https://r.test'}]\n");
@@ -250,7 +253,7 @@ fn a_chart_with_definitions_that_no_site_could_take_is_not_packed() {
         "{apiVersion: v1, kind: Secret, metadata: {name: a}}",
     );
     let refused = desk.solution(&PACK).failure(1);
-    // One chart in two releases is judged once.
+    // One chart in two releases is checked once.
     assert_eq!(refused.matches("error[").count(), 2, "{refused}");
     for words in [
         "crds/a.yaml, document 2: defines `carts.shop.test` differently than before",
@@ -266,7 +269,7 @@ fn a_chart_with_definitions_that_no_site_could_take_is_not_packed() {
     assert!(!desk.path("out.iso").exists());
 }
 
-/// A machine without `helm`: nothing is packed that nobody looked at.
+/// Without `helm` on this machine, `pack` refuses charts that nobody has rendered.
 #[test]
 fn charts_are_not_packed_unrendered_unless_it_is_asked_for() {
     let desk = desk("");

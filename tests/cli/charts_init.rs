@@ -1,4 +1,4 @@
-//! `init --chart`: trees that carry a chart, and are packed as they are.
+//! `init --chart`: trees with a chart, which `pack` accepts without changes.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use crate::common::Desk;
 
 const CHART: &str = "apiVersion: v2\nname: web-shop\nversion: v1.2.3+b\n";
 
-/// A desk with the directory of a chart, and values.
+/// Returns a desk with the directory of a chart, and values.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     std::fs::create_dir_all(desk.path("chart/templates")).unwrap();
@@ -61,7 +61,7 @@ web-shop/values-2.yaml
     );
     let values = ["cat", "out.iso", "charts/web-shop/values.yaml"];
     assert_eq!(desk.solution(&values).success(), "image: 'b'\n");
-    // The packed one gives the same archive, called otherwise.
+    // The packaged chart gives the same archive under another name.
     let file = "web-shop/charts/web-shop-v1.2.3+b.tgz";
     let named = [
         "init",
@@ -73,7 +73,7 @@ web-shop/values-2.yaml
         "--output",
         "json",
     ];
-    // With it comes what says who signed it.
+    // The provenance file of the chart is copied too.
     desk.write(&format!("{file}.prov"), "signed");
     let made = desk.solution(&named).json();
     let signed = "shop/charts/web-shop-v1.2.3+b.tgz.prov";
@@ -86,7 +86,7 @@ web-shop/values-2.yaml
     pack(&desk, "shop").success();
 }
 
-/// Serves a repository with this chart, and gives its address.
+/// Serves a repository with this chart, and returns its address.
 pub(crate) fn repository(chart: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap();
@@ -106,7 +106,7 @@ pub(crate) fn repository(chart: Vec<u8>) -> String {
                 for _ in asked
                     .by_ref()
                     .map_while(Result::ok)
-                    .take_while(|it| !it.is_empty())
+                    .take_while(|header| !header.is_empty())
                 {}
                 let length = body.len();
                 let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n");
@@ -137,12 +137,12 @@ fn a_chart_of_a_repository_is_named_and_packed_from_there() {
     let listed = crate::stages::list(&desk.path("out.iso"));
     let packed = listed.contents().get("charts/web-shop/chart.tgz").unwrap();
     assert_eq!(packed.digest, Digest::new(Sha256::digest(&chart).into()));
-    // What the repository has no longer, or never had.
+    // These versions were removed from the repository, or never existed.
     let other = format!("{url}#web-shop@v1.2.4");
     let said = desk.solution(&["init", "--chart", &other, "x"]).failure(1);
     let words = "does not list the chart `web-shop` in version v1.2.4";
     assert!(said.contains(words), "{said}");
-    // Another chart than the one that was asked for.
+    // The repository serves another chart than the requested one.
     let url = repository(chart_of(&desk, "version: 9.9.9"));
     let source = format!("{url}#web-shop@v1.2.3+b");
     let said = desk.solution(&["init", "--chart", &source, "x"]).failure(1);
@@ -153,7 +153,7 @@ fn a_chart_of_a_repository_is_named_and_packed_from_there() {
     assert!(!desk.path("x").exists());
 }
 
-/// The archive of the chart with another version.
+/// Returns the archive of the chart with another version.
 fn chart_of(desk: &Desk, version: &str) -> Vec<u8> {
     desk.write(
         "chart/Chart.yaml",

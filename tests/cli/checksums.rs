@@ -1,4 +1,4 @@
-//! `solution checksums`: a list of files is signed, and files are compared with it.
+//! `solution checksums`: signed lists of checksums, and files that are compared with them.
 
 use serde_json::json;
 
@@ -16,8 +16,8 @@ fn list(desk: &Desk) {
     desk.write("SHA256SUMS", files.concat());
 }
 
-/// A desk with two files, the list of both, and two key pairs; the first one has signed.
-fn signed() -> Desk {
+/// Returns a desk with two files, their list, and two key pairs. The first key has signed the list.
+fn desk_with_signed_list() -> Desk {
     let desk = Desk::new();
     for name in ["release", "other"] {
         desk.solution(&["keygen", name]).success();
@@ -44,13 +44,13 @@ fn states(answer: &Answer) -> [String; 2] {
 
 #[test]
 fn files_are_as_they_were_signed() {
-    let desk = signed();
+    let desk = desk_with_signed_list();
     let answer = verify(&desk);
     assert_eq!(states(&answer), ["same", "same"]);
     assert_eq!((answer.code, &answer.json()["valid"]), (0, &json!(true)));
     let said = desk.solution(&VERIFY).success();
     assert!(said.contains("same       a.deb\n"), "{said}");
-    // Whoever wants one file takes only that.
+    // A user may download only one of the files.
     std::fs::remove_file(desk.path("a.deb")).unwrap();
     let answer = verify(&desk);
     assert_eq!(states(&answer), ["missing", "same"]);
@@ -62,7 +62,7 @@ fn files_are_as_they_were_signed() {
 
 #[test]
 fn a_file_that_differs_is_named() {
-    let desk = signed();
+    let desk = desk_with_signed_list();
     desk.write("b.rpm", "c");
     let answer = verify(&desk);
     assert_eq!(states(&answer), ["same", "different"]);
@@ -76,7 +76,7 @@ fn a_file_that_differs_is_named() {
 
 #[test]
 fn a_list_that_no_key_signed_says_nothing_of_files() {
-    let desk = signed();
+    let desk = desk_with_signed_list();
     let other = ["checksums", "verify", "SHA256SUMS", "--key", "other.pub"];
     let said = desk.solution(&other).failure(1);
     assert!(
@@ -88,7 +88,7 @@ fn a_list_that_no_key_signed_says_nothing_of_files() {
         said.contains("\nhint: get the list and its signatures again"),
         "{said}"
     );
-    // A list that was made to fit other files.
+    // This list matches other files.
     desk.write("b.rpm", "c");
     list(&desk);
     let answer = verify(&desk);
@@ -101,7 +101,7 @@ fn a_list_that_no_key_signed_says_nothing_of_files() {
 
 #[test]
 fn several_sign_one_list_and_never_another() {
-    let desk = signed();
+    let desk = desk_with_signed_list();
     let other = ["checksums", "sign", "SHA256SUMS", "--key", "other.key"];
     desk.solution(&other).success();
     let both = desk.solution(&[&VERIFY[..], &["--key", "other.pub"]].concat());

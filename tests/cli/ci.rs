@@ -1,4 +1,4 @@
-//! The jobs of docs/how-to/publish/ci.md: each is what its system reads, and its lines do what the page says.
+//! The CI jobs of docs/how-to/publish/ci.md: each parses in its system, and its commands do what the page describes.
 
 use std::fs;
 use std::path::Path;
@@ -7,17 +7,17 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{Answer, Desk, programs};
-use crate::review::desk;
+use crate::review::desk_with_warning;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/publish/ci.md");
 
-/// A file that the page shows.
+/// A file on the page.
 struct Shown {
     path: String,
     text: String,
 }
 
-/// The files of the page: blocks whose first line is a comment with a path.
+/// Returns the files of the page: blocks whose first line is a comment with a path.
 fn files() -> Vec<Shown> {
     let page = fs::read_to_string(PAGE).unwrap();
     let blocks = page.split("\n```").skip(1).step_by(2);
@@ -36,7 +36,7 @@ fn files() -> Vec<Shown> {
     files.collect()
 }
 
-/// The scripts of a job: texts of YAML that call the program, or what Jenkins gives to the shell.
+/// Returns the scripts of a job: YAML texts that call the program, or the shell steps of Jenkins.
 fn scripts(file: &Shown) -> Vec<String> {
     if file.path == "Jenkinsfile" {
         let steps = file.text.split("sh '").skip(1);
@@ -65,11 +65,11 @@ fn run(desk: &Desk, script: &str) -> Answer {
     shell.args(["-ec", script]).current_dir(desk.path("."));
     shell.env_clear().env("HOME", desk.path("."));
     let path = format!("{}:/usr/bin:/bin", programs().display());
-    Answer::of(shell.env("PATH", path))
+    Answer::from_command(shell.env("PATH", path))
 }
 
-/// Whether a file is what its name says.
-fn is_read(desk: &Desk, report: &str) -> bool {
+/// Returns whether a report has the format of its name.
+fn has_named_format(desk: &Desk, report: &str) -> bool {
     let text = String::from_utf8(desk.read(report)).unwrap();
     match Path::new(report).extension().unwrap().to_str().unwrap() {
         "sarif" => serde_json::from_str::<Value>(&text).unwrap()["version"] == "2.1.0",
@@ -80,7 +80,7 @@ fn is_read(desk: &Desk, report: &str) -> bool {
 
 #[test]
 fn every_job_leaves_its_report_whatever_the_answer_is() {
-    let desk = desk("shop");
+    let desk = desk_with_warning("shop");
     let files = files();
     let (policy, jobs) = files.split_last().unwrap();
     let expected = [
@@ -101,12 +101,12 @@ fn every_job_leaves_its_report_whatever_the_answer_is() {
             let [script] = &scripts(job)[..] else {
                 panic!("{path} has one script");
             };
-            // Tekton's next task finds it in the workspace.
+            // Tekton's next task reads it from the workspace.
             let is_handed_on = job.text.matches(report).count() > 1;
             assert!(is_handed_on || path == "solution-check.yaml", "{path}");
             let answer = run(&desk, script);
             assert_eq!(answer.code, code, "{path}: {answer:?}");
-            assert!(is_read(&desk, report), "{path}");
+            assert!(has_named_format(&desk, report), "{path}");
             fs::remove_file(desk.path(report)).unwrap();
         }
     }

@@ -1,11 +1,11 @@
-//! `solution compare`, and what `solution inspect` says of definitions and rights.
+//! `solution compare`, and the CRDs and permissions in `solution inspect`.
 
 use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};
 
 use crate::common::Desk;
 
-/// A desk with two versions of the example.
+/// Returns a desk with two versions of the example.
 fn desk() -> Desk {
     let desk = Desk::with_archive();
     desk.write_example(&Programs::placeholders(), Release::V1_1_0, "newer");
@@ -14,7 +14,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// What programs get of two archives, which differ if the code is 1.
+/// Returns the JSON comparison of two archives. They differ if the exit code is 1.
 #[track_caller]
 fn compare(desk: &Desk, archives: [&str; 2], code: i32) -> Value {
     let arguments = [&["compare"], &archives[..], &["--output", "json"]].concat();
@@ -23,8 +23,8 @@ fn compare(desk: &Desk, archives: [&str; 2], code: i32) -> Value {
     answer.json()
 }
 
-/// Changes the text of a file of a source tree, and packs it.
-fn repacked(desk: &Desk, source: &str, file: &str, change: impl Fn(&str) -> String) {
+/// Changes the text of a file of a source tree, and packs the tree.
+fn repack(desk: &Desk, source: &str, file: &str, change: impl Fn(&str) -> String) {
     let file = format!("{source}/{file}");
     let text = String::from_utf8(desk.read(&file)).unwrap();
     let changed = change(&text);
@@ -64,11 +64,11 @@ fn images_and_their_bytes_are_compared() {
     let sum = |field: &str| -> u64 {
         let all = images
             .iter()
-            .map(|it| it["brings"][field].as_u64().unwrap());
+            .map(|image| image["brings"][field].as_u64().unwrap());
         all.sum()
     };
     assert!(!images.is_empty() && sum("bytes") > 0, "{compared:#}");
-    // What two images bring is brought once.
+    // Content that both images share counts once.
     assert!(
         compared["brings"]["bytes"].as_u64().unwrap() <= sum("bytes"),
         "{compared:#}"
@@ -76,7 +76,9 @@ fn images_and_their_bytes_are_compared() {
     let back = compare(&desk, ["newer.iso", "example.iso"], 1);
     let sides = |compared: &Value, side: &str| {
         let images = compared["images"].as_array().unwrap().iter();
-        images.map(|it| it[side].clone()).collect::<Vec<Value>>()
+        images
+            .map(|image| image[side].clone())
+            .collect::<Vec<Value>>()
     };
     assert_eq!(sides(&compared, "before"), sides(&back, "after"));
     let text = desk
@@ -94,7 +96,7 @@ fn images_and_their_bytes_are_compared() {
 #[test]
 fn an_image_with_another_tag_and_the_same_content_is_one_image() {
     let desk = Desk::with_archive();
-    repacked(&desk, "source", "solution.yaml", |text| {
+    repack(&desk, "source", "solution.yaml", |text| {
         text.replacen(
             "name: example-server\n      tag: 1.0.0",
             "name: example-server\n      tag: 1.1.0",
@@ -120,11 +122,11 @@ fn definitions_are_judged_as_an_import_does() {
     let folder = desk.path("source/operator/deploy/crds");
     let files = std::fs::read_dir(folder).unwrap();
     let name = files
-        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .next()
         .unwrap();
     let file = format!("operator/deploy/crds/{name}");
-    repacked(&desk, "source", &file, |text| {
+    repack(&desk, "source", &file, |text| {
         text.replace("scope: Namespaced", "scope: Cluster")
     });
     let compared = compare(&desk, ["example.iso", "changed.iso"], 1);
@@ -142,7 +144,7 @@ fn definitions_are_judged_as_an_import_does() {
 #[test]
 fn rights_are_told_in_the_words_of_plans() {
     let desk = desk();
-    repacked(&desk, "source", "operator/deploy/role.yaml", |text| {
+    repack(&desk, "source", "operator/deploy/role.yaml", |text| {
         let rule =
             "rules:\n  - apiGroups: ['']\n    resources: [secrets]\n    verbs: [get, list, watch]";
         text.replacen("rules:", rule, 1)
@@ -161,7 +163,10 @@ fn rights_are_told_in_the_words_of_plans() {
 
     let compared = compare(&desk, ["example.iso", "changed.iso"], 1);
     let gained = compared["rightsGained"].as_array().unwrap();
-    assert!(gained.iter().any(|it| it["right"] == right), "{compared:#}");
+    assert!(
+        gained.iter().any(|gain| gain["right"] == right),
+        "{compared:#}"
+    );
     assert_eq!(compared["rightsLost"], json!([]), "{compared:#}");
     assert_eq!(compared["images"], json!([]), "{compared:#}");
 }
@@ -169,7 +174,7 @@ fn rights_are_told_in_the_words_of_plans() {
 #[test]
 fn what_the_manifest_says_is_compared_as_text() {
     let desk = desk();
-    repacked(&desk, "source", "solution.yaml", |text| {
+    repack(&desk, "source", "solution.yaml", |text| {
         text.replacen(
             "spec:",
             "spec:\n  parameters:\n    greeting: {type: string, default: hello}",
@@ -178,7 +183,9 @@ fn what_the_manifest_says_is_compared_as_text() {
     });
     let compared = compare(&desk, ["example.iso", "changed.iso"], 1);
     let documents = compared["documents"].as_array().unwrap();
-    let added = documents.iter().find(|it| it["kind"] == "parameter");
+    let added = documents
+        .iter()
+        .find(|document| document["kind"] == "parameter");
     let added = added.unwrap_or_else(|| panic!("{compared:#}"));
     assert_eq!(
         (&added["name"], &added["action"]),

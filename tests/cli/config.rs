@@ -1,4 +1,4 @@
-//! Values of flags that are set once, in variables and in configuration files.
+//! Default values of flags, from variables and configuration files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ fn configure(desk: &Desk, text: &str) {
 /// Runs a command with variables.
 fn run(desk: &Desk, words: &[&str], variables: &[(&str, &str)]) -> Answer {
     let mut command = desk.command();
-    Answer::of(command.args(words).envs(variables.iter().copied()))
+    Answer::from_command(command.args(words).envs(variables.iter().copied()))
 }
 
 #[test]
@@ -29,10 +29,10 @@ fn a_key_comes_from_the_flag_else_the_variable_else_the_file() {
     run(&desk, &validate, &variable).failure(1);
     let flag = [&validate[..], &["--key", "publisher.pub"]].concat();
     run(&desk, &flag, &variable).success();
-    // A value that is set once conflicts with no flag.
+    // A default value conflicts with no flag.
     let skip = [&validate[..], &["--skip-signature"]].concat();
     run(&desk, &skip, &variable).success();
-    // Commands for which the flag means something else do not take it.
+    // A default does not apply to commands for which the flag has another meaning.
     let keys = ["trust", "add", "acme"];
     run(&desk, &keys, &variable).failure(2);
 }
@@ -48,7 +48,10 @@ fn the_configuration_is_shown_with_the_source_of_each_value() {
     let shown = run(&desk, &["config", "view", "-o", "json"], &variable).json();
     let of = |name: &str| {
         let mut settings = shown["settings"].as_array().unwrap().iter();
-        settings.find(|it| it["name"] == name).unwrap().clone()
+        settings
+            .find(|setting| setting["name"] == name)
+            .unwrap()
+            .clone()
     };
     assert_eq!(of("registry")["values"][0], "variable.test");
     assert_eq!(of("registry")["source"], "SOLUTION_REGISTRY");
@@ -114,7 +117,7 @@ fn without_a_terminal_setup_names_the_files_and_an_import_names_setup() {
     }
     let refused = run(&desk, &["import", "example.iso", "-e", "demo"], &[]).failure(2);
     assert!(refused.contains("with `solution setup`"), "{refused}");
-    // A check of nothing says what is missing.
+    // A check without settings reports the missing ones.
     let checked = run(&desk, &["setup", "--check"], &[]);
     assert_eq!(checked.code, 1, "{checked:?}");
     assert!(

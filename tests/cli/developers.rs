@@ -1,4 +1,4 @@
-//! Every command of docs/how-to/publish that needs no cluster, run one after the other as the pages tell a publisher to.
+//! Every command of docs/how-to/publish that needs no cluster, executed in the order of the pages.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use fixtures::layout::OciLayout;
 use crate::common::{Answer, Desk, programs};
 use crate::pages::{commands, pages};
 
-/// What the publisher builds: the operator's images of both versions, where solution.yaml has them.
+/// Builds the operator's images of both versions at the paths in solution.yaml.
 fn build(desk: &Desk) {
     let image = |version: &str| {
         let builder = ImageBuilder::new().file("/bin/shop-operator", version, 0o755);
@@ -30,7 +30,7 @@ fn a_publisher_can_follow_the_pages() {
         let mut shell = Command::new("bash");
         let shell = shell.args(["-c", line]).current_dir(desk.path("."));
         let shell = shell.env_clear().env("HOME", desk.path("."));
-        Answer::of(shell.env("PATH", &path))
+        Answer::from_command(shell.env("PATH", &path))
     };
     let hermetic = pages("how-to/publish/").into_iter();
     for page in hermetic.filter(|page| !page.ends_with("monitor.md")) {

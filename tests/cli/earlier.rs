@@ -1,49 +1,48 @@
-//! Archives that earlier versions of this program wrote are at sites: they stay valid, and what is written now is what
-//! was written then.
+//! Archives of earlier versions of this program remain valid, and the current version writes the same bytes.
 
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use archive::{Destination, Opened, Signable, StatementInfo};
+use archive::{Destination, OpenedArchive, SignableArchive, StatementInfo};
 use flate2::read::GzDecoder;
 use signing::PublicKey;
 
 use crate::common::Desk;
 use crate::stages;
 
-/// An archive that was written once, and its publisher's key.
+/// A recorded archive, and its publisher's key.
 struct Earlier {
     archive: &'static [u8],
     key: &'static str,
 }
 
-/// When format 1 was frozen.
+/// The archive that was recorded when format 1 was frozen.
 const FORMAT_1: Earlier = Earlier {
     archive: include_bytes!("../data/format-1/archive.iso.gz"),
     key: include_str!("../data/format-1/publisher.pub"),
 };
 
-/// With sets of objects.
+/// An archive with manifests.
 const MANIFESTS: Earlier = Earlier {
     archive: include_bytes!("../data/manifests-1.0.0/archive.iso.gz"),
     key: include_str!("../data/manifests-1.0.0/publisher.pub"),
 };
 
-/// With Helm charts.
+/// An archive with Helm charts.
 const CHARTS: Earlier = Earlier {
     archive: include_bytes!("../data/charts-1.0.0/archive.iso.gz"),
     key: include_str!("../data/charts-1.0.0/publisher.pub"),
 };
 
-/// With an operator's template, prerequisites, a program and a referrer.
+/// An archive with an operator's template, prerequisites, a program and a referrer.
 const CAPABILITIES: Earlier = Earlier {
     archive: include_bytes!("../data/capabilities-1.0.0/archive.iso.gz"),
     key: include_str!("../data/capabilities-1.0.0/publisher.pub"),
 };
 
 impl Earlier {
-    /// A desk with the archive and the key.
+    /// Returns a desk with the archive and the key.
     fn desk(&self) -> Desk {
         let mut image = Vec::new();
         GzDecoder::new(self.archive)
@@ -55,18 +54,18 @@ impl Earlier {
         desk
     }
 
-    /// Makes the archive again from what it says.
+    /// Writes the archive again from its own content.
     fn assert_made_again(&self) {
         let desk = self.desk();
         let (first, again) = (desk.path("example.iso"), desk.path("again.iso"));
         let listed = stages::list(&first);
-        let unsigned = stages::unsigned(stages::info(&listed), stages::files(&listed));
+        let unsigned = stages::unsigned(stages::statement_info(&listed), stages::files(&listed));
         stages::write(unsigned.leave_unsigned(), &again);
-        // Its secret key is gone, but a signature by it is there.
-        let opened = Opened::open(&first).unwrap();
+        // The secret key no longer exists, but its signature does.
+        let opened = OpenedArchive::open(&first).unwrap();
         let signature = opened.envelope().signatures().next().unwrap();
         let key = PublicKey::from_pem(self.key).unwrap();
-        let mut signable = Signable::open(&again, Destination::Inside).unwrap();
+        let mut signable = SignableArchive::open(&again, Destination::Inside).unwrap();
         signable.attach(&key, signature.bytes).unwrap();
         signable.write().unwrap();
         assert!(
@@ -79,10 +78,10 @@ impl Earlier {
 fn assert_accepted(desk: &Desk, archive_id: &str, files: u64) {
     let report = desk.report(&["--key", "publisher.pub"], 0);
     assert_eq!(report["verdict"], "accepted");
-    // What is better avoided is said of them too, and refuses nothing.
+    // Practices are reported as well, and block nothing.
     let findings = report["findings"].as_array().unwrap().iter();
     let is_practice = |id: &str| id.starts_with("practice.");
-    let mut others = findings.filter(|it| !is_practice(it["id"].as_str().unwrap()));
+    let mut others = findings.filter(|finding| !is_practice(finding["id"].as_str().unwrap()));
     assert_eq!(others.next(), None);
     assert_eq!(report["archiveId"], archive_id);
     assert_eq!(report["files"], files);
@@ -132,14 +131,14 @@ fn the_archive_with_the_other_capabilities_is_made_again_to_the_byte() {
     CAPABILITIES.assert_made_again();
 }
 
-/// A draft of a capability is read only where a site keeps it.
+/// The draft of a capability is accepted only in a site's own records.
 #[test]
 fn an_archive_with_a_draft_is_to_be_packed_again() {
     let desk = MANIFESTS.desk();
     let listed = stages::list(&desk.path("example.iso"));
     let info = StatementInfo {
         requires: vec!["manifests-0.1.0".parse().unwrap()],
-        ..stages::info(&listed)
+        ..stages::statement_info(&listed)
     };
     let unsigned = stages::unsigned(info, stages::files(&listed));
     stages::write(unsigned.leave_unsigned(), &desk.path("draft.iso"));
@@ -160,11 +159,11 @@ fn an_archive_with_a_draft_is_to_be_packed_again() {
             assert!(refused.contains(words), "{refused}");
         }
     }
-    // What is in it can be seen.
+    // The content can still be inspected.
     desk.solution(&["inspect", "draft.iso"]).success();
 }
 
-/// Packs what lies beside an earlier archive, with its images, and compares the files of both.
+/// Packs the sources next to a recorded archive, with its images, and compares the files of both.
 fn assert_packed_again(earlier: &Earlier, beside: &str, flags: &[&str], contains: &str) {
     let desk = earlier.desk();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -187,9 +186,9 @@ fn assert_packed_again(earlier: &Earlier, beside: &str, flags: &[&str], contains
     ];
     desk.solution(&[&pack[..], flags].concat()).success();
     let again = stages::list(&desk.path("again.iso"));
-    let made = |listed: &archive::Listed| {
+    let made = |listed: &archive::ListedArchive| {
         let files = listed.contents().entries().iter();
-        // Readers never compare its words, and later versions may find better ones.
+        // Readers never compare the README, and later versions may improve it.
         let files = files.filter(|entry| entry.path.as_str() != archive::README);
         let files = files.map(|entry| (entry.path.to_string(), entry.digest));
         files.collect::<Vec<_>>()
@@ -212,21 +211,21 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What compiling and patching make of a release is part of the format as much as where it lies.
+/// The results of compiling and patching a release are part of the format, like the layout.
 #[test]
 fn the_objects_of_the_archive_are_made_again_from_their_release() {
     let contains = "manifests/gate/0002-";
     assert_packed_again(&MANIFESTS, "manifests-1.0.0", &[], contains);
 }
 
-/// So is what packaging makes of a chart's directory, and merging of values.
+/// The results of packaging a chart's directory and of merging values are part of the format too.
 #[test]
 fn the_charts_of_the_archive_are_made_again_from_their_directory() {
     let contains = "charts/front/values.yaml";
     assert_packed_again(&CHARTS, "charts-1.0.0", &[], contains);
 }
 
-/// And what is made of a program and of what refers to an image.
+/// The content for a program and for an image's referrers is part of the format too.
 #[test]
 fn the_programs_and_referrers_of_the_archive_are_made_again() {
     let flags = ["--with-referrers", "--include-tool", "1.0.0=source/program"];

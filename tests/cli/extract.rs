@@ -1,4 +1,4 @@
-//! `solution archive ls` and `solution archive extract`: an archive as a folder.
+//! `solution archive ls` and `solution archive extract`, which show an archive as a folder.
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -20,10 +20,10 @@ fn damage(desk: &Desk, path: &str) {
     file.write_all_at(&[byte[0] ^ 1], offset).unwrap();
 }
 
-/// The files below a folder that have no name of the archive's.
+/// Returns the files below a folder whose names are not in the archive.
 fn parts(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
-    let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names
         .filter(|name| name.starts_with(".solution-"))
         .collect()
@@ -50,9 +50,9 @@ fn directories_are_listed_as_folders_are() {
     let listed = stages::list(&desk.path("example.iso"));
     let below = ls(&["operator/", "-R", "-l"]).success();
     let entries = listed.contents().entries().iter();
-    let operator = entries.filter(|it| it.path.as_str().starts_with("operator/"));
+    let operator = entries.filter(|entry| entry.path.as_str().starts_with("operator/"));
     let expected: Vec<String> = operator
-        .map(|it| format!("{:>14}  {}  {}", it.size, it.digest, it.path))
+        .map(|entry| format!("{:>14}  {}  {}", entry.size, entry.digest, entry.path))
         .collect();
     assert_eq!(below.lines().collect::<Vec<_>>(), expected);
     let json = ls(&["--output", "json"]).json();
@@ -62,8 +62,16 @@ fn directories_are_listed_as_folders_are() {
     });
     let entries = json["entries"].as_array().unwrap();
     assert!(entries.contains(&file), "{json:#}");
-    let size: u64 = listed.contents().entries().iter().map(|it| it.size).sum();
-    let shown: u64 = entries.iter().map(|it| it["size"].as_u64().unwrap()).sum();
+    let size: u64 = listed
+        .contents()
+        .entries()
+        .iter()
+        .map(|entry| entry.size)
+        .sum();
+    let shown: u64 = entries
+        .iter()
+        .map(|entry| entry["size"].as_u64().unwrap())
+        .sum();
     let own: u64 = ["CONTENTS", "SHA256SUMS"]
         .map(|name| listed.read(name, 1 << 30).unwrap().len() as u64)
         .iter()
@@ -92,23 +100,23 @@ fn what_is_extracted_is_what_was_signed_and_again_is_nothing() {
     let sums = desk.run("sh", &["-c", "cd a/b && sha256sum -c --quiet SHA256SUMS"]);
     sums.success();
     let files = listed.files().root().files().len();
-    let [written, linked] = ["written", "linked"].map(|it| first[it].as_u64().unwrap());
+    let [written, linked] = ["written", "linked"].map(|field| first[field].as_u64().unwrap());
     assert_eq!(
         (written + linked, &first["kept"]),
         (files as u64, &json!(0)),
         "{first:#}"
     );
-    // Both views of an image are one file.
+    // Both views of an image share one file.
     let view = fs::metadata(to.join("images")).unwrap();
     assert!(view.is_dir() && linked > 0, "{first:#}");
     let layer = listed.image_contents().next().unwrap().digest;
     let blob = fs::metadata(to.join(archive::blob_path(&layer).as_str())).unwrap();
     assert!(blob.nlink() > 1, "{blob:?}");
 
-    // What was ended early is completed: a file that is missing, and none of the others written again.
+    // A second run completes an interrupted one: it writes the missing file, and none of the others.
     fs::remove_file(to.join("manifest.yaml")).unwrap();
     let again = desk.solution(&extract).json();
-    let counts = ["written", "linked", "kept"].map(|it| again[it].as_u64().unwrap());
+    let counts = ["written", "linked", "kept"].map(|field| again[field].as_u64().unwrap());
     assert_eq!(counts, [1, 0, files as u64 - 1], "{again:#}");
     assert_eq!(parts(&to), Vec::<String>::new());
 }
@@ -143,7 +151,7 @@ fn nothing_is_written_where_something_is_in_the_way() {
     assert!(text.contains("it exists and is not a file"), "{text}");
     fs::remove_file(desk.path("out/manifest.yaml")).unwrap();
 
-    // Of the same size, so that only reading it tells.
+    // A file of the same size, so that only its content differs.
     let mut other = desk
         .solution(&["cat", "example.iso", "manifest.yaml"])
         .stdout;

@@ -1,4 +1,4 @@
-//! A fleet's file before any cluster is asked.
+//! Checks of a fleet's file without any cluster.
 
 use crate::common::Desk;
 

@@ -1,24 +1,23 @@
-//! What is deployed with a fleet's choices, in a cluster that is only imagined: planned by the interface that fleets plan
-//! by.
+//! Deployments with a fleet's values, in an imaginary cluster, planned with the interface that fleets use.
 
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use deployer::{Gone, Leases};
 use importer::{
-    Allowed, AskedParameters, Authority, CreateEnvironment, FleetChoices, Given, Goal, HelmFrom,
-    HelmProgram, ImaginedSite, ManifestsOrObstacles, Nodes, PullLogin, RenderedManifests, Request,
-    SecretValues, SiteFile, Target, Turn, Verb, Writer,
+    AskedParameters, Authority, CreateEnvironment, Exceptions, FleetChoices, GivenValue, Goal,
+    HelmFrom, HelmProgram, ImaginedSite, LeaseConflictPolicy, ManifestsOrObstacles, Nodes,
+    PullLogin, RenderedManifests, Request, SecretValues, SiteFile, Target, Verb, Writer,
 };
+use kubernetes::{HeldLeases, HolderCheck};
+use progress::{Cancel, Watch};
 use schemas::StatementTime;
 use serde_json::{Value, json};
-use shelf::{Missing, PlacementChoice};
 use signing::{PublicKey, Trust};
+use store::{MissingImagePolicy, PlacementChoice};
 use tokio::sync::Semaphore;
-use validator::{Accepted, CheckOptions, Depth, Signatures};
-use watch::{Cancel, Watch};
+use validator::{AcceptedArchive, CheckDepth, CheckOptions, SignaturePolicy};
 
 use crate::common::Desk;
 use fixtures::example::{Programs, Release};
@@ -37,8 +36,8 @@ prod: '$(param:prod)', fleet: '$(param:fleet)', flag: '$(param:flag)'}}
 ";
 const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
 
-/// An archive with a set, that is accepted.
-fn accepted() -> Accepted {
+/// Returns an accepted archive with a manifest set.
+fn accepted_archive() -> AcceptedArchive {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
     let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
@@ -49,12 +48,12 @@ fn accepted() -> Accepted {
     let key = String::from_utf8(desk.read("publisher.pub")).unwrap();
     let trust = Trust::new(vec![PublicKey::from_pem(&key).unwrap()], None).unwrap();
     let options = CheckOptions {
-        signatures: Signatures::Check {
+        signatures: SignaturePolicy::Check {
             trust: Some(trust.into()),
             allow_unsigned: None,
         },
         detached: Vec::new(),
-        depth: Depth::Documents,
+        depth: CheckDepth::Documents,
         threads: NonZero::<usize>::MIN,
         now: Some(StatementTime::DEFAULT),
     };
@@ -69,9 +68,9 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
         by: "me@here".to_owned(),
         fleet: None,
         clock: Arc::new(|| SystemTime::UNIX_EPOCH),
-        gone: Gone::by(|_| false),
-        leases: Leases::default(),
-        turn: Turn::Refuse,
+        gone: HolderCheck::new(|_| false),
+        leases: HeldLeases::default(),
+        turn: LeaseConflictPolicy::Refuse,
         seal: None,
         cancel: Cancel::never(),
     };
@@ -79,7 +78,7 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
         registry: "push.test".parse().unwrap(),
         pull_registry: None,
         placement: PlacementChoice::default(),
-        missing: Missing::Push,
+        missing: MissingImagePolicy::Push,
         goal: Goal::Deployed(Target {
             environment: "prod".parse().unwrap(),
             namespace: None,
@@ -87,9 +86,9 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
             parameters: Box::new(parameters),
             fleet: Some(Box::new(fleet)),
         }),
-        allowed: Allowed {
+        allowed: Exceptions {
             create: CreateEnvironment::Allow,
-            ..Allowed::NOTHING
+            ..Exceptions::NOTHING
         },
         accepted: [].into(),
         recreate: [].into(),
@@ -116,14 +115,14 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
     }
 }
 
-/// Returns what would be applied above a default file and one of the environment.
-fn planned(
-    accepted: &Accepted,
+/// Returns the planned objects for a default file and for an environment's file.
+fn render_choices(
+    accepted: &AcceptedArchive,
     fleet: FleetChoices,
     parameters: AskedParameters,
 ) -> Result<ManifestsOrObstacles, importer::Error> {
     let file = |spec: &str, environment: Option<&str>| {
-        let environment = environment.map(|it| it.parse().unwrap());
+        let environment = environment.map(|name| name.parse().unwrap());
         SiteFile::read(format!("{HEAD}{spec}"), environment).unwrap()
     };
     let site = ImaginedSite {
@@ -147,20 +146,20 @@ fn planned(
     runtime.block_on(planned)
 }
 
-/// What the fleet `shops` chooses, unchecked as in a plan's file.
+/// Returns the values that the fleet `shops` sets, unchecked as in a plan's file.
 fn choices(site: &Value) -> FleetChoices {
     serde_json::from_value(json!({ "fleet": "shops", "site": site })).unwrap()
 }
 
-fn refused(accepted: &Accepted, site: &Value, parameters: AskedParameters) -> Vec<String> {
-    let obstacles = planned(accepted, choices(site), parameters).unwrap();
+fn obstacles(accepted: &AcceptedArchive, site: &Value, parameters: AskedParameters) -> Vec<String> {
+    let obstacles = render_choices(accepted, choices(site), parameters).unwrap();
     let obstacles = obstacles.unwrap_err().into_iter();
-    obstacles.map(|it| it.to_string()).collect()
+    obstacles.map(|obstacle| obstacle.to_string()).collect()
 }
 
 #[test]
 fn a_fleet_counts_above_the_sites_files_and_below_the_request() {
-    let accepted = accepted();
+    let accepted = accepted_archive();
     let fleet = choices(&json!({
         "pullSecret": "fleet",
         "parameters": { "example": { "fleet": "fleet", "flag": "fleet" } },
@@ -170,20 +169,22 @@ fn a_fleet_counts_above_the_sites_files_and_below_the_request() {
         "workloads": [{ "set": { "replicas": 3 } }],
     }));
     let parameters = AskedParameters {
-        given: [("flag".parse().unwrap(), Given::Word("flag".to_owned()))].into(),
+        given: [("flag".parse().unwrap(), GivenValue::Word("flag".to_owned()))].into(),
         ..AskedParameters::default()
     };
-    let rendered = planned(&accepted, fleet, parameters).unwrap().unwrap();
+    let rendered = render_choices(&accepted, fleet, parameters)
+        .unwrap()
+        .unwrap();
     let object = |kind: &str| {
-        let mut all = rendered.manifests.iter().map(|it| &it.object);
-        all.find(|it| it["kind"] == kind).unwrap()
+        let mut all = rendered.manifests.iter().map(|manifest| &manifest.object);
+        all.find(|object| object["kind"] == kind).unwrap()
     };
     let expected = json!({
         "all": "all", "prod": "prod", "fleet": "fleet", "flag": "flag", "patched": "yes",
     });
-    let config = rendered.manifests.iter().map(|it| &it.object);
-    let mut config =
-        config.filter(|it| it["kind"] == "ConfigMap" && it["metadata"]["name"] == "web");
+    let config = rendered.manifests.iter().map(|manifest| &manifest.object);
+    let mut config = config
+        .filter(|object| object["kind"] == "ConfigMap" && object["metadata"]["name"] == "web");
     assert_eq!(config.next().unwrap()["data"], expected);
     let operator = &object("Deployment")["spec"];
     assert_eq!(operator["replicas"], 3);
@@ -193,14 +194,14 @@ fn a_fleet_counts_above_the_sites_files_and_below_the_request() {
 
 #[test]
 fn what_a_fleet_may_not_choose_is_in_the_way() {
-    let accepted = accepted();
-    let refused = |site: &Value, asked| refused(&accepted, site, asked);
+    let accepted = accepted_archive();
+    let refused = |site: &Value, asked| obstacles(&accepted, site, asked);
     let seen =
         "parameter `password` is sensitive, but other users can read its value: the fleet shops";
     let password = json!({ "parameters": { "example": { "password": "x" } } });
     assert_eq!(refused(&password, AskedParameters::default()), [seen]);
     let given = AskedParameters {
-        given: [("password".parse().unwrap(), Given::Filed(json!("y")))].into(),
+        given: [("password".parse().unwrap(), GivenValue::Filed(json!("y")))].into(),
         ..AskedParameters::default()
     };
     assert_eq!(refused(&password, given), [seen]);
@@ -215,7 +216,8 @@ fn what_a_fleet_may_not_choose_is_in_the_way() {
         json!({ "registry": "r.test" }),
         json!({ "patches": { "example": [{ "target": { "name": "(" }, "patch": {} }] } }),
     ] {
-        let error = planned(&accepted, choices(&site), AskedParameters::default()).unwrap_err();
+        let error =
+            render_choices(&accepted, choices(&site), AskedParameters::default()).unwrap_err();
         assert_eq!(error.to_string(), "cannot use the fleet shops", "{site}");
     }
 }

@@ -1,5 +1,5 @@
-//! Archives by later versions of the tools. What a reader of today must understand and does not, it refuses by its name;
-//! what it may overlook, it checks as everything else and leaves alone.
+//! Archives of later versions of the tools. A reader refuses an unknown mandatory capability by its name. It verifies
+//! optional content like everything else, and ignores it.
 
 use archive::{ArchiveFile, StatementInfo};
 use schemas::{Envelope, PayloadType, Statement};
@@ -17,12 +17,12 @@ fn key(desk: &Desk) -> SecretKey {
     SecretKey::from_pem(&pem).unwrap()
 }
 
-/// The example's archive with more files, under a statement that says more.
-fn later(more: &[(&str, &str)], say: impl FnOnce(&mut StatementInfo)) -> Desk {
+/// Returns a desk with the example's archive, with more files and another statement.
+fn desk_with_extensions(more: &[(&str, &str)], say: impl FnOnce(&mut StatementInfo)) -> Desk {
     let desk = Desk::with_archive();
     let path = desk.path("example.iso");
     let listed = stages::list(&path);
-    let mut info = stages::info(&listed);
+    let mut info = stages::statement_info(&listed);
     say(&mut info);
     let more = more.iter();
     let more =
@@ -33,8 +33,8 @@ fn later(more: &[(&str, &str)], say: impl FnOnce(&mut StatementInfo)) -> Desk {
     desk
 }
 
-/// The archive with another payload, signed.
-fn resigned(desk: Desk, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Desk {
+/// Signs the archive with another payload.
+fn sign_payload(desk: Desk, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Desk {
     let mut image = desk.read("example.iso");
     let envelope = Envelope::from_slice(&image[STATEMENT]).unwrap();
     let mut envelope = Envelope::new(change(envelope.payload())).unwrap();
@@ -46,9 +46,9 @@ fn resigned(desk: Desk, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Desk {
     desk
 }
 
-/// The example's archive with other texts in its statement.
-fn restated(edits: &[(&str, &str)]) -> Desk {
-    resigned(Desk::with_archive(), |payload| {
+/// Returns a desk with the example's archive, with other texts in its statement.
+fn change_statement(edits: &[(&str, &str)]) -> Desk {
+    sign_payload(Desk::with_archive(), |payload| {
         let mut payload = String::from_utf8(payload.to_vec()).unwrap();
         for (from, to) in edits {
             assert!(payload.contains(from), "{from} is not in {payload}");
@@ -58,10 +58,10 @@ fn restated(edits: &[(&str, &str)]) -> Desk {
     })
 }
 
-/// Every verb that reads an archive says no, in these words, and changes nothing. An import does so before it looks for a
-/// registry or a cluster: here is neither.
+/// Asserts that every command that reads an archive refuses it with these words, and changes nothing. `import` refuses
+/// it before it contacts a registry or a cluster: this test has neither.
 #[track_caller]
-fn refused_by_every_verb(desk: &Desk, words: &[&str]) {
+fn assert_refused_by_every_command(desk: &Desk, words: &[&str]) {
     let before = (desk.names(), desk.read("example.iso"));
     let import = ["--registry", "registry.invalid"];
     let verbs: [(&str, &[&str]); 4] = [
@@ -86,30 +86,30 @@ fn refused_by_every_verb(desk: &Desk, words: &[&str]) {
 
 #[test]
 fn a_capability_that_is_not_known_is_refused_by_its_name() {
-    let desk = later(&[("charts/app.tgz", "a chart")], |info| {
+    let desk = desk_with_extensions(&[("charts/app.tgz", "a chart")], |info| {
         info.requires = vec!["charts-2.0.0".parse().unwrap()];
         info.optional = vec!["charts".to_owned()];
     });
-    desk.refused(
+    desk.assert_refused(
         &["container.layout"],
         &["`charts-2.0.0`", "a newer version is needed"],
     );
-    refused_by_every_verb(&desk, &["requires `charts-2.0.0`"]);
+    assert_refused_by_every_command(&desk, &["requires `charts-2.0.0`"]);
 }
 
 #[test]
 fn a_layout_that_is_not_known_is_refused_with_its_number() {
-    let desk = restated(&[LAYOUT_2]);
-    desk.refused(&["container.layout"], &["layout 2", "newer version"]);
-    refused_by_every_verb(&desk, &["layout 2"]);
+    let desk = change_statement(&[LAYOUT_2]);
+    desk.assert_refused(&["container.layout"], &["layout 2", "newer version"]);
+    assert_refused_by_every_command(&desk, &["layout 2"]);
 }
 
-/// A reader may not overlook it just because it does not know the number: what else the statement says is not asked.
+/// A reader checks the capability first, even if it does not know the layout's number.
 #[test]
 fn a_capability_counts_before_the_layout() {
     let charts = (r#""requires":[]"#, r#""requires":["charts-2.0.0"]"#);
-    let desk = restated(&[LAYOUT_2, charts]);
-    desk.refused(&["container.layout"], &["`charts-2.0.0`"]);
+    let desk = change_statement(&[LAYOUT_2, charts]);
+    desk.assert_refused(&["container.layout"], &["`charts-2.0.0`"]);
 }
 
 const MORE: [(&str, &str); 4] = [
@@ -120,7 +120,7 @@ const MORE: [(&str, &str); 4] = [
 ];
 
 fn with_more() -> Desk {
-    later(&MORE, |info| {
+    desk_with_extensions(&MORE, |info| {
         info.optional = ["sbom", "note.txt", "trust"].map(str::to_owned).to_vec();
     })
 }
@@ -158,7 +158,7 @@ fn what_may_be_overlooked_is_verified_all_the_same() {
         .unwrap();
     image[at] ^= 1;
     desk.write("example.iso", image);
-    desk.refused(
+    desk.assert_refused(
         &["integrity.damaged"],
         &["note.txt", "treat it as tampering"],
     );
@@ -171,16 +171,16 @@ fn a_name_that_nobody_declared_is_refused() {
         &["sbom", "note.txt"],
         &["sbom", "note.txt", "trus"],
     ] {
-        let desk = resigned(with_more(), |payload| {
+        let desk = sign_payload(with_more(), |payload| {
             let mut statement = Statement::from_slice(payload).unwrap();
             statement.predicate.optional = declared.iter().map(ToString::to_string).collect();
             statement.to_bytes()
         });
-        desk.refused(&["container.undeclared"], &["declare"]);
+        desk.assert_refused(&["container.undeclared"], &["declare"]);
     }
 }
 
-/// A declaration gives nothing another meaning, and asks for nothing.
+/// A declaration does not change the meaning of other fields, and adds no requirement.
 #[test]
 fn declaring_what_has_a_meaning_changes_nothing() {
     let names = [
@@ -190,7 +190,7 @@ fn declaring_what_has_a_meaning_changes_nothing() {
         "nothing-of-this-name",
         "../x",
     ];
-    let desk = later(&[], |info| {
+    let desk = desk_with_extensions(&[], |info| {
         info.optional = names.map(str::to_owned).to_vec();
     });
     let report = desk.report(&TRUST, 0);
@@ -200,7 +200,7 @@ fn declaring_what_has_a_meaning_changes_nothing() {
 
 #[test]
 fn fields_that_are_not_known_are_ignored() {
-    let desk = restated(&[
+    let desk = change_statement(&[
         (
             r#""predicate":{"#,
             r#""predicate":{"mood":{"colour":[1,"blue",null,true]},"#,
@@ -213,7 +213,7 @@ fn fields_that_are_not_known_are_ignored() {
     assert_eq!(report["findings"], serde_json::json!([]));
 }
 
-/// Only unknown *fields* are ignored: a field that has a meaning must have a value of its kind.
+/// Only unknown *fields* are ignored. A known field must have a valid value.
 #[test]
 fn values_that_are_not_known_are_refused() {
     for edit in [
@@ -222,6 +222,6 @@ fn values_that_are_not_known_are_refused() {
         (r#""layout":1"#, r#""layout":"1""#),
         ("archive/v1", "archive/v2"),
     ] {
-        restated(&[edit]).refused(&["signature.statement"], &[]);
+        change_statement(&[edit]).assert_refused(&["signature.statement"], &[]);
     }
 }

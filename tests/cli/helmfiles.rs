@@ -1,16 +1,15 @@
-//! `init --from` of a helmfile: trees that carry its releases, and are packed as they are. In the place of Helmfile stands a
-//! script that prints what Helmfile 1.7.4 printed for `fixtures/helmfiles/shop`, with Helm 4.3, once:
-//! `helmfile build --file=shop/helmfile.yaml.gotmpl --no-color=true --environment=prod`, without and with
-//! `--embed-values=true`.
+//! `init --from` of a helmfile: trees with its releases, which `pack` accepts without changes. A script replaces
+//! Helmfile. It prints the recorded output of Helmfile 1.7.4 with Helm 4.3 for `fixtures/helmfiles/shop`: `helmfile
+//! build --file=shop/helmfile.yaml.gotmpl --no-color=true --environment=prod`, without and with `--embed-values=true`.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::charts_init::repository;
 use crate::common::{Answer, Desk};
 
-/// What stands in the place of Helmfile. It notes its arguments, and the environment that it has.
+/// The script that replaces Helmfile. It records its arguments and environment.
 const HELMFILE: &str = r#"#!/bin/sh
 cd "$(dirname "$0")"
 echo "$@" >> said
@@ -19,15 +18,14 @@ case "$*" in *--embed-values=true*) file=embedded.yaml ;; *) file=named.yaml ;; 
 sed "s|@DIRECTORY@|$PWD|" "$file"
 "#;
 
-/// A desk with the helmfile of the fixtures, a program in Helmfile's place, and what that prints.
+/// Returns a desk with the helmfile of the fixtures, the script that replaces Helmfile, and the recorded output.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/helmfiles");
     let shop = fixtures.join("shop").display().to_string();
     desk.run("cp", &["-r", &shop, "shop"]).success();
-    desk.write("helmfile", HELMFILE);
-    fs::set_permissions(desk.path("helmfile"), Permissions::from_mode(0o755)).unwrap();
-    // A repository that is here has the chart.
+    desk.write_script("helmfile", HELMFILE);
+    // A local repository serves the chart.
     let chart = "apiVersion: v2\nname: web-shop\nversion: v1.2.3+b\n";
     desk.write("remote/Chart.yaml", chart);
     desk.write("remote/templates/a.yaml", "a: b\n");
@@ -54,11 +52,11 @@ fn init(desk: &Desk, arguments: &[&str]) -> Answer {
         .env("STORE_TOKEN", "mine")
         .env("PATH", "/usr/bin:/bin");
     let from = ["init", "--from", "shop/helmfile.yaml.gotmpl"];
-    Answer::of(command.args([&from[..], arguments].concat()))
+    Answer::from_command(command.args([&from[..], arguments].concat()))
 }
 
-/// What Helmfile prints, where it prints the same of each run.
-fn prints(desk: &Desk, state: &str) {
+/// Sets one output for all runs of Helmfile.
+fn set_output(desk: &Desk, state: &str) {
     for output in ["named.yaml", "embedded.yaml"] {
         let source = "---\n#  Source: @DIRECTORY@/shop/helmfile.yaml.gotmpl\n\n";
         desk.write(output, format!("{source}{state}"));
@@ -106,7 +104,7 @@ tree/values/front-3.yaml
     let choice = "--environment=prod --selector=part=shop --selector=name=db";
     let runs = format!("{asked} {choice}\n{asked} --embed-values=true {choice}\n");
     assert_eq!(said, runs);
-    // Its stores of charts and of values are the user's.
+    // Its directories for charts and values are those of the user.
     assert_eq!(desk.read("token"), b"mine\n");
     pack(&desk, "tree").success();
     let shown = desk.solution(&["inspect", "out.iso"]).success();
@@ -138,7 +136,7 @@ fn without_a_directory_the_solution_is_called_as_that_of_the_helmfile() {
     let state = |values: &str| {
         format!("releases: [{{name: web, chart: ./charts/web, values: [{values}]}}]\n")
     };
-    prints(&desk, &state("{image: c}"));
+    set_output(&desk, &state("{image: c}"));
     let source = "---\n#  Source: @DIRECTORY@/shop/helmfile.yaml.gotmpl\n\n";
     desk.write("named.yaml", source.to_owned() + &state("values/link.yaml"));
     let mut command = desk.command();
@@ -153,7 +151,8 @@ fn without_a_directory_the_solution_is_called_as_that_of_the_helmfile() {
         "--version",
         "2.0.0",
     ];
-    let made = Answer::of(command.args([&init[..], &["--output", "json"]].concat())).json();
+    let made =
+        Answer::from_command(command.args([&init[..], &["--output", "json"]].concat())).json();
     assert_eq!(made["solution"], "shop");
     assert_eq!(made["version"], "2.0.0");
     assert_eq!(made["releases"][0]["source"], "file:charts/web-1.2.3.tgz");
@@ -228,7 +227,7 @@ fn what_cannot_be_taken_over_makes_no_tree_and_says_what_to_do() {
             "hint: give each its own name",
         ),
     ] {
-        prints(&desk, &state);
+        set_output(&desk, &state);
         let said = init(&desk, &["x"]).failure(1);
         assert!(
             said.contains(words) && said.contains(hint),
@@ -253,7 +252,7 @@ fn secrets_are_refused_before_helmfile_asks_for_them() {
         ),
     ] {
         let state = format!("releases: [{{name: web, chart: ./charts/web, {field}}}]\n");
-        prints(&desk, &state);
+        set_output(&desk, &state);
         let said = init(&desk, &["x"]).failure(1);
         assert!(said.contains(words), "{said}");
         assert!(said.contains("hint: remove these values"), "{said}");
@@ -293,12 +292,8 @@ fn without_helmfile_no_helmfile_is_read() {
 #[test]
 fn what_is_about_manifests_or_about_a_helmfile_is_refused_with_the_other() {
     let desk = desk();
-    for option in [
-        &["--as", "operator"][..],
-        &["--update"],
-        &["--as=manifests"],
-    ] {
-        let said = init(&desk, &[&["x"][..], option].concat()).failure(2);
+    for option in ["--update", "--as=manifests"] {
+        let said = init(&desk, &["x", option]).failure(2);
         assert!(said.contains("it applies to manifests"), "{said}");
     }
     desk.write("release.yaml", "kind: X\nmetadata: {name: a}\n");
@@ -333,12 +328,12 @@ fn manifests_in_a_file_of_that_name_are_manifests() {
 #[test]
 fn what_is_read_is_bounded() {
     let desk = desk();
-    // As large as a file of values may be, and nothing to parse.
+    // The file has the maximum size of a values file and an empty document.
     let mut large = vec![b' '; 4 << 20];
     large[0] = b'#';
     desk.write("shop/large.yaml", &large);
     let values = vec!["large.yaml"; 33].join(", ");
-    prints(
+    set_output(
         &desk,
         &format!("releases: [{{name: web, chart: ./charts/web, values: [{values}]}}]\n"),
     );
@@ -348,7 +343,7 @@ fn what_is_read_is_bounded() {
         said.contains(words) && said.contains("hint: create multiple"),
         "{said}"
     );
-    // Of what Helmfile prints, too.
+    // The limit applies to Helmfile's output too.
     desk.write("helmfile", "#!/bin/sh\nyes a\n");
     let said = init(&desk, &["x"]).failure(1);
     assert!(

@@ -1,5 +1,5 @@
-//! References that are generated and committed, so that they cannot go stale: the help of every verb, every finding, and
-//! every obstacle.
+//! Generated and committed references, which must be up to date: the help of every command, every finding, and every
+//! obstacle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::Desk;
 
-/// Every verb, as `--help` lists them, each followed by the verbs below it.
+/// Returns every command, as `--help` lists them, each followed by its subcommands.
 pub(crate) fn verbs(desk: &Desk, above: &[String]) -> Vec<Vec<String>> {
     let help = help(desk, above);
     let mut all = Vec::new();
@@ -21,7 +21,7 @@ pub(crate) fn verbs(desk: &Desk, above: &[String]) -> Vec<Vec<String>> {
     all
 }
 
-/// The commands that a help text lists: those of the program in groups, the last of which has their names alone.
+/// Returns the commands that a help text lists. The program lists them in groups, and the last group has only names.
 fn listed(help: &str, is_program: bool) -> Vec<String> {
     let start = if is_program {
         "\n\nPublish:\n"
@@ -50,7 +50,7 @@ fn help(desk: &Desk, verb: &[String]) -> String {
     desk.solution(&arguments).success()
 }
 
-/// Verbs that say the same of a flag before the reference says it once for all of them.
+/// The number of commands with the same text for a flag, from which the reference describes the flag once.
 const SEVERAL: usize = 3;
 
 fn reference() -> String {
@@ -64,7 +64,7 @@ fn reference() -> String {
     for flag in parts.iter().flatten().filter_map(Part::flag) {
         *takers.entry(flag).or_default() += 1;
     }
-    // Of two texts of one flag, that of most verbs: `Also` names it without its text.
+    // If a flag has two texts, that of most commands is shared. `Also` names the flag without its text.
     let mut shared: BTreeMap<String, &str> = BTreeMap::new();
     for (flag, count) in takers.iter().filter(|(_, count)| **count >= SEVERAL) {
         let said = shared.entry(name_of(flag)).or_insert(flag);
@@ -88,7 +88,7 @@ fn reference() -> String {
         let own = without_empty_headings(&own.collect::<Vec<_>>());
         writeln!(text, "\n## {title}\n\n```\n{own}\n```\n\nAlso: {also}.").unwrap();
     }
-    // clap pads some lines; a reference needs no spaces at the end.
+    // clap pads some lines, and the reference has no trailing spaces.
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n"
 }
@@ -104,7 +104,7 @@ describes the output of `--output json`.
 `Also` after the help of a command lists the flags of this section that it takes.
 ";
 
-/// A part of a help text: a flag with what it does, or something else.
+/// A part of a help text: a flag with its description, or other text.
 enum Part<'a> {
     Flag(&'a str),
     Other(&'a str),
@@ -119,7 +119,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The parts of a help text, which empty lines part; what is indented deeper than a flag belongs to the one before.
+/// Returns the parts of a help text. Empty lines separate them, and deeper indentation continues a flag.
 fn parts(help: &str) -> Vec<Part<'_>> {
     let is_deep = |at: usize| help[at..].starts_with("        ");
     let after_empty = help.match_indices("\n\n").map(|(at, _)| at + 2);
@@ -130,7 +130,9 @@ fn parts(help: &str) -> Vec<Part<'_>> {
     starts.retain(|at| !is_deep(*at));
     starts.sort_unstable();
     starts.push(help.len());
-    let texts = starts.windows(2).map(|it| help[it[0]..it[1]].trim_end());
+    let texts = starts
+        .windows(2)
+        .map(|range| help[range[0]..range[1]].trim_end());
     let parts = texts.map(|text| {
         if text.trim_start().starts_with('-') {
             Part::Flag(text)
@@ -141,14 +143,14 @@ fn parts(help: &str) -> Vec<Part<'_>> {
     parts.collect()
 }
 
-/// A flag as it is called, without its value and its short form.
+/// Returns the name of a flag, without its value and its short form.
 fn name_of(flag: &str) -> String {
     let words = flag.split_whitespace();
     let name = words.into_iter().find(|word| word.starts_with("--"));
     format!("`{}`", name.expect("every flag has a long form"))
 }
 
-/// What is left of a help text; a heading under which no flag is left goes.
+/// Joins the remaining parts of a help text, without headings that have no flags.
 fn without_empty_headings(parts: &[&str]) -> String {
     let is_heading = |text: &str| text.ends_with(':') && !text.contains('\n');
     let mut text = String::new();
@@ -164,14 +166,14 @@ fn without_empty_headings(parts: &[&str]) -> String {
     text.trim_end().to_owned()
 }
 
-/// Every finding, by group.
+/// Returns every finding, by group.
 fn findings() -> String {
     let mut text = String::from(FINDINGS_HEAD);
     let mut group = "";
     for info in rules::catalogue::FINDINGS {
         if info.group() != group {
             group = info.group();
-            writeln!(text, "\n## {group}\n\n{}\n", about(group)).unwrap();
+            writeln!(text, "\n## {group}\n\n{}\n", group_description(group)).unwrap();
             text += "| id | severity | what it means | what to do |\n|---|---|---|---|\n";
         }
         let severity = info.severity.word();
@@ -192,7 +194,7 @@ refuses the archive (exit code 1). A *warning* does not, unless a \
 [blockers](obstacles.md). This page is generated by `UPDATE=1 cargo test --test cli`.
 ";
 
-fn about(group: &str) -> &'static str {
+fn group_description(group: &str) -> &'static str {
     match group {
         "source" => {
             "Faults of a source tree, which `pack` and `pack --check` report. They also report the findings of archives below."
@@ -220,13 +222,13 @@ fn about(group: &str) -> &'static str {
     }
 }
 
-/// Every obstacle, by its type.
+/// Returns every obstacle, by its type.
 fn obstacles() -> String {
-    let schema = schemars::schema_for!(importer::Obstacle).to_value();
+    let schema = schemars::schema_for!(importer::Blocker).to_value();
     let mut text = String::from(OBSTACLES_HEAD);
     let mut open = vec![&schema];
     while let Some(group) = open.pop() {
-        let (title, about) = (&group["title"], said(group));
+        let (title, about) = (&group["title"], description(group));
         let title = title.as_str().expect("a type of obstacles has a title");
         writeln!(text, "\n## {title}\n\n{about}\n").unwrap();
         text += "| id | meaning | fields |\n|---|---|---|\n";
@@ -242,18 +244,22 @@ fn obstacles() -> String {
     text
 }
 
-/// An obstacle with its fields, as a row of its table.
+/// Returns an obstacle with its fields, as a row of its table.
 fn row(obstacle: &Value) -> String {
     let fields = obstacle["properties"].as_object().unwrap();
     let id = fields["id"]["const"].as_str().unwrap();
     let fields = fields.iter().filter(|(name, _)| *name != "id");
-    let fields = fields.map(|(name, field)| format!("`{name}`: {}", said(field)));
+    let fields = fields.map(|(name, field)| format!("`{name}`: {}", description(field)));
     let fields: Vec<String> = fields.collect();
-    format!("| `{id}` | {} | {} |", said(obstacle), fields.join(" "))
+    format!(
+        "| `{id}` | {} | {} |",
+        description(obstacle),
+        fields.join(" ")
+    )
 }
 
-/// The description in a schema, in one line.
-fn said(schema: &Value) -> String {
+/// Returns the description in a schema, on one line.
+fn description(schema: &Value) -> String {
     let words = schema["description"].as_str();
     let words = words.unwrap_or_else(|| panic!("{schema:#} is not described"));
     words.replace('\n', " ").replace('|', "\\|")
@@ -269,7 +275,7 @@ The types of all fields are defined by `ObstacleData` in `schemas/results/common
 are [findings](findings.md). This page is generated by `UPDATE=1 cargo test --test cli`.
 ";
 
-/// A committed file is what the code says; `UPDATE=1` renews it.
+/// The committed file must equal the generated one; `UPDATE=1` regenerates it.
 #[expect(
     clippy::disallowed_methods,
     reason = "who runs the test decides to renew"
@@ -310,12 +316,12 @@ fn the_results_of_every_verb_have_a_schema() {
     let files = std::fs::read_dir(folder).unwrap();
     let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut files: BTreeSet<String> = files.collect();
-    // What several have, and the lines of `--progress`.
+    // These are the shared definitions and the lines of `--progress`.
     for shared in ["common", "event", "push-event"] {
         assert!(files.remove(&format!("{shared}.schema.json")), "{shared}");
     }
     let verbs = verbs(&desk, &[]).into_iter();
-    // A verb with verbs below it does nothing itself.
+    // A command with subcommands does nothing itself.
     let verbs = verbs.filter(|verb| !help(&desk, verb).contains("\nCommands:\n"));
     let expected: BTreeSet<String> = verbs
         .map(|verb| format!("{}.schema.json", results_of(&verb)))
@@ -323,7 +329,8 @@ fn the_results_of_every_verb_have_a_schema() {
     assert_eq!(files, expected);
 }
 
-/// The name of the schema of a verb's results, which it has from the time when every verb was at the top.
+/// Returns the name of the schema of a command's results. It dates from the time when all commands were at the top
+/// level.
 fn results_of(verb: &[String]) -> String {
     let verb = verb.join("-");
     let moved = ["archive-", "crds-", "registry-"].iter();
@@ -343,7 +350,7 @@ fn every_verb_has_examples() {
     let desk = Desk::new();
     for verb in verbs(&desk, &[]) {
         let help = help(&desk, &verb);
-        // A verb with verbs below it does nothing itself.
+        // A command with subcommands does nothing itself.
         assert!(
             help.contains("Examples:") || help.contains("\nCommands:\n"),
             "{verb:?}"

@@ -1,4 +1,4 @@
-//! Where a site's images are, as `inspect` says before any registry is asked; and which flags go without a cluster.
+//! The image addresses of a site, as `inspect` shows them without a registry, and the flags that need no cluster.
 
 use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::common::Desk;
 
 const REGISTRY: [&str; 2] = ["--registry", "r.test:5000/apps"];
 
-/// `inspect` of the example with these flags.
+/// Runs `inspect` on the example with these flags.
 fn inspect(desk: &Desk, more: &[&str]) -> crate::common::Answer {
     desk.solution(&[&["inspect", "example.iso"], &REGISTRY[..], more].concat())
 }
@@ -25,7 +25,7 @@ fn an_archive_says_where_its_images_will_lie() {
     assert_eq!(table.lines().count(), 1 + images.len(), "{table}");
     let server = images
         .iter()
-        .find(|it| it["image"] == "example-server:1.0.0");
+        .find(|entry| entry["image"] == "example-server:1.0.0");
     let server = server.unwrap();
     let digest = server["digest"].as_str().unwrap();
     let repository = "apps/example-1.0.0/example-server";
@@ -120,10 +120,10 @@ fn what_is_for_a_cluster_is_refused_without_one() {
         let text = text.failure(2);
         assert!(text.contains(flags[0]), "{flags:?}: {text}");
     }
-    // The site's file, which may name one, lies in a cluster.
+    // The site configuration, which may name a registry, is in a cluster.
     let text = desk.solution(&always).failure(2);
     assert!(text.contains("--registry"), "{text}");
-    // Operators, and records of what is whose, know images by their Solution.
+    // Operators and ownership records refer to images by their Solution.
     let layout = ["import", "a.iso", "--repository-layout", "ref"];
     let text = desk.solution(&[&layout[..], &REGISTRY].concat()).failure(2);
     assert!(text.contains("'--repository-layout <LAYOUT>'"), "{text}");

@@ -1,4 +1,4 @@
-//! Bad input to `pack`: one clear message with the place and what to do, exit code 1, nothing left behind.
+//! Bad input to `pack`: one clear message with the position and a hint, exit code 1, and no output files.
 
 use std::fmt::Write as _;
 
@@ -6,9 +6,9 @@ use fixtures::example::{Programs, Release};
 
 use crate::common::Desk;
 
-/// Packs the example after a change to its solution.yaml; it must be refused with these words.
+/// Packs the example after a change to its solution.yaml, and asserts that it is refused with these words.
 #[track_caller]
-fn refused(from: &str, to: &str, words: &[&str]) {
+fn assert_refused(from: &str, to: &str, words: &[&str]) {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
     let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
@@ -31,43 +31,43 @@ fn pack_refused(desk: &Desk, words: &[&str]) {
 
 #[test]
 fn names_outside_the_grammar() {
-    refused(
+    assert_refused(
         "name: example\n",
         "name: Example\n",
         &["solution.yaml", "Solution name", "`Example`"],
     );
-    refused(
+    assert_refused(
         "version: 1.0.0",
         "version: 1.0",
         &["solution.yaml", "version"],
     );
-    refused(
+    assert_refused(
         "version: 1.0.0",
         "version: 1.0.0+build",
         &["solution.yaml", "version"],
     );
-    refused(
+    assert_refused(
         "name: example-operator",
         "name: Example_Operator",
         &["solution.yaml", "image name"],
     );
-    refused("tag: 1.0.0", "tag: '../1.0.0'", &["solution.yaml", "tag"]);
-    refused("ref: registry", "ref: 'http://registry", &["solution.yaml"]);
+    assert_refused("tag: 1.0.0", "tag: '../1.0.0'", &["solution.yaml", "tag"]);
+    assert_refused("ref: registry", "ref: 'http://registry", &["solution.yaml"]);
 }
 
 #[test]
 fn sources_that_are_not_there() {
-    refused(
+    assert_refused(
         "source: oci:images",
         "source: ftp:images",
         &["solution.yaml", "image source"],
     );
-    refused(
+    assert_refused(
         "oci:images/example-operator",
         "oci:images/nowhere",
         &["images/nowhere"],
     );
-    refused(
+    assert_refused(
         "oci:images/example-operator:1.0.0",
         "oci:images/example-operator:9.9.9",
         &["9.9.9"],
@@ -76,12 +76,12 @@ fn sources_that_are_not_there() {
 
 #[test]
 fn fields_that_do_not_exist() {
-    refused(
+    assert_refused(
         "spec:\n",
         "spec:\n  colour: blue\n",
         &["solution.yaml", "colour"],
     );
-    refused(
+    assert_refused(
         "kind: SolutionSource",
         "kind: Solution",
         &["SolutionSource"],
@@ -90,7 +90,7 @@ fn fields_that_do_not_exist() {
 
 #[test]
 fn an_operator_image_that_is_not_among_the_images() {
-    refused(
+    assert_refused(
         "image:\n      name: example-operator",
         "image:\n      name: other",
         &["other"],
@@ -185,7 +185,7 @@ fn another_ending_or_a_file_for_its_directory_is_named() {
     }
 }
 
-/// A text whose aliases expand to ten thousand million values.
+/// Returns a text whose aliases expand to ten thousand million values.
 pub(crate) fn bomb() -> String {
     let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for level in 1..10 {

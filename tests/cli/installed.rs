@@ -1,11 +1,11 @@
-//! What is installed beside the program: completions, manual pages, and the name under which kubectl runs it.
+//! Files that packages install with the program: completions, manual pages, and the name of the kubectl plugin.
 
 use std::process::Command;
 
 use crate::common::{Answer, Desk};
 use crate::help::verbs;
 
-/// Sets the completion up as a shell does, and asks it about the words that it is given.
+/// Sets up the completion as a shell does, and asks it about its arguments.
 const COMPLETE: &str = r#"
 source bin/share/bash-completion/completions/solution && complete -p solution
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
@@ -13,12 +13,12 @@ _solution "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
-/// Runs a program that finds the desk's before all others.
+/// Runs a program with the desk's programs first in `PATH`.
 fn run(desk: &Desk, program: &str, arguments: &[&str]) -> Answer {
     let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
     let mut command = Command::new(program);
     command.env_clear().env("PATH", path).args(arguments);
-    Answer::of(command.current_dir(desk.path("")))
+    Answer::from_command(command.current_dir(desk.path("")))
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn as_a_plugin_it_says_what_was_typed() {
         let help = plugin(&[&words[..], &["--help"]].concat()).success();
         let usage = ["Usage: kubectl solution", &words.join(" ")].join(" ");
         assert!(help.contains(usage.trim_end()), "{help}");
-        // Also in examples and wherever a verb is named, on whatever lines the words come to stand.
+        // Examples and other mentions of commands use the name too, even if it is split across lines.
         let said: Vec<&str> = help.split_whitespace().collect();
         let bare = |word: &str| word.trim_start_matches(['`', '(']).to_owned();
         for pair in said.windows(2).filter(|pair| bare(pair[1]) == "solution") {
@@ -127,7 +127,7 @@ fn each_verb_has_its_manual_page() {
             [".SH EXAMPLES", ".SH SUBCOMMANDS", ".SH \"SEE ALSO\""].map(|end| page.contains(end));
         assert!(ends.contains(&true), "{name}: {page}");
     }
-    // Those of an earlier version are replaced, by the same bytes every time.
+    // Pages of an earlier version are replaced, with the same bytes every time.
     desk.write("share/pages/solution-pack.1", "old");
     let text = desk.solution(&["man", "share/pages"]).success();
     assert_eq!(

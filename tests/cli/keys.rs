@@ -1,5 +1,5 @@
-//! Keys of JSON that only some readers take for a known one: what runs images is written in Go, and takes `Layers` for
-//! `layers`. Nobody packs, signs, accepts or imports what two readers see differently.
+//! JSON keys that only some readers match: container runtimes are written in Go, and match `Layers` with `layers`.
+//! `pack`, `sign`, `validate` and `import` refuse a document that two readers understand differently.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ fn digest(bytes: &[u8]) -> Digest {
     ArchiveFile::from_bytes("x".parse().unwrap(), bytes.to_vec()).digest
 }
 
-fn named(media_type: &str, bytes: &[u8]) -> String {
+fn descriptor(media_type: &str, bytes: &[u8]) -> String {
     let (digest, size) = (digest(bytes), bytes.len());
     format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}}}"#)
 }
 
-/// A signed archive with one image of a manifest that says more, and whose configuration says more. Everything else in it
-/// is as it should be.
+/// Returns a signed archive with one image. Its manifest and its configuration have more fields; everything else is
+/// valid.
 fn archive(manifest_says: &str, config_says: &str) -> Desk {
     let desk = Desk::with_archive();
     let path = desk.path("example.iso");
@@ -44,8 +44,8 @@ fn archive(manifest_says: &str, config_says: &str) -> Desk {
     );
     let manifest = format!(
         r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{},"layers":[{}]{manifest_says}}}"#,
-        named(CONFIG, config.as_bytes()),
-        named(LAYER, layer)
+        descriptor(CONFIG, config.as_bytes()),
+        descriptor(LAYER, layer)
     );
     let blobs = [config.as_bytes(), layer];
     let image = Image {
@@ -58,12 +58,12 @@ fn archive(manifest_says: &str, config_says: &str) -> Desk {
             needs: Vec::new(),
         }),
         children: Vec::new(),
-        blobs: blobs.map(|it| (digest(it), it.len() as u64)).into(),
+        blobs: blobs.map(|blob| (digest(blob), blob.len() as u64)).into(),
         platforms: BTreeSet::new(),
     };
-    let info = stages::info(&listed);
+    let info = stages::statement_info(&listed);
     let blob = |wanted: &Digest| {
-        let bytes = blobs.iter().find(|it| digest(it) == *wanted).unwrap();
+        let bytes = blobs.iter().find(|blob| digest(blob) == *wanted).unwrap();
         FileSource::Bytes(bytes.to_vec().into())
     };
     let mut files = tree::derived(&info.id, &[image], blob).unwrap();
@@ -81,11 +81,11 @@ fn archive(manifest_says: &str, config_says: &str) -> Desk {
     desk
 }
 
-/// `sign`, `validate` and `import` say no, name the key, and change nothing.
+/// Asserts that `sign`, `validate` and `import` refuse the archive, name the key, and change nothing.
 #[track_caller]
-fn refused(desk: &Desk, finding: &str, word: &str) {
+fn assert_refused(desk: &Desk, finding: &str, word: &str) {
     let before = (desk.names(), desk.read("example.iso"));
-    desk.refused(&[finding], &[word, "only in case"]);
+    desk.assert_refused(&[finding], &[word, "only in case"]);
     desk.solution(&["keygen", "reviewer"]).success();
     let import: [&str; 4] = ["--key", "publisher.pub", "--registry", "registry.invalid"];
     let verbs: [(&str, &[&str]); 3] = [
@@ -110,7 +110,7 @@ fn refused(desk: &Desk, finding: &str, word: &str) {
     );
 }
 
-/// What all cases below start from.
+/// All other cases start from this one.
 #[test]
 fn keys_that_nobody_knows_and_those_of_maps_are_free() {
     let annotations = r#","annotations":{"Digest":"x","digest":"y","layers":"","Layers":""}"#;
@@ -125,10 +125,10 @@ fn keys_that_nobody_knows_and_those_of_maps_are_free() {
 
 #[test]
 fn layers_that_only_go_sees_are_refused() {
-    let evil = named(LAYER, b"a layer");
+    let evil = descriptor(LAYER, b"a layer");
     for key in ["Layers", "layer\u{17f}", "LAYERS"] {
         let desk = archive(&format!(r#","{key}":[{evil}]"#), "");
-        refused(&desk, "images.document", &format!("`{key}`"));
+        assert_refused(&desk, "images.document", &format!("`{key}`"));
     }
 }
 
@@ -145,7 +145,7 @@ fn a_configuration_that_go_reads_differently_is_refused() {
         let key = key
             .into_iter()
             .find(|key| says.contains(&key.replace('`', "\"")));
-        refused(&desk, "images.config", key.unwrap());
+        assert_refused(&desk, "images.config", key.unwrap());
     }
 }
 
@@ -163,15 +163,15 @@ fn a_statement_that_go_reads_differently_is_refused() {
         .unwrap();
     image[place].copy_from_slice(&envelope.to_bytes());
     desk.write("example.iso", image);
-    refused(&desk, "signature.statement", "`Layout`");
+    assert_refused(&desk, "signature.statement", "`Layout`");
     let statement = desk.read("example.iso")[65_536..131_072].to_vec();
     desk.write("statement.dsse.json", statement);
     let said = desk.solution(&["sign", "statement.dsse.json", "--payload-out", "payload"]);
     assert!(said.failure(1).contains("`Layout`"));
 }
 
-/// What `pack` says of a layout in which a file has another text. The same layout without it is packed.
-fn packing(file: fn(&Desk) -> String, from: &str, to: &str) -> String {
+/// Packs a layout in which a file has another text, and returns the output. The unchanged layout is valid.
+fn pack_changed(file: fn(&Desk) -> String, from: &str, to: &str) -> String {
     let desk = Desk::with_key();
     let image = ImageBuilder::new().file("/app", "x", 0o755).build();
     let layout = OciLayout::create(desk.path("source/layout")).unwrap();
@@ -195,7 +195,7 @@ spec: {version: 1.0.0, images: [{name: app, tag: '1', source: 'oci:layout:1'}]}
     let text = String::from_utf8(desk.read(&file)).unwrap();
     assert!(text.contains(from), "{text}");
     let text = text.replacen(from, to, 1);
-    // Whatever names it by its digest does so again.
+    // All references to its digest are updated.
     let old = file.rsplit('/').next().unwrap().to_owned();
     if old.len() == 64 {
         let (size, new) = (desk.read(&file).len(), digest(text.as_bytes()).hex());
@@ -213,7 +213,7 @@ spec: {version: 1.0.0, images: [{name: app, tag: '1', source: 'oci:layout:1'}]}
     said
 }
 
-/// Lets everything in the layout that names one blob name another, from the bottom to the top.
+/// Renames a blob in the layout, and all references to it, from the bottom to the top.
 fn rename(desk: &Desk, old: &str, size: usize, new: &str, new_size: usize) {
     let folder = "source/layout/blobs/sha256";
     let renamed = |text: &str| {
@@ -240,7 +240,7 @@ fn rename(desk: &Desk, old: &str, size: usize, new: &str, new_size: usize) {
     desk.write("source/layout/index.json", renamed(&index));
 }
 
-/// The blob of the layout that has this text.
+/// Returns the path of the blob in the layout with this text.
 fn blob(desk: &Desk, with: &str) -> String {
     let folder = "source/layout/blobs/sha256";
     let mut entries = std::fs::read_dir(desk.path(folder)).unwrap();
@@ -255,23 +255,23 @@ fn blob(desk: &Desk, with: &str) -> String {
 
 #[test]
 fn what_go_reads_differently_is_not_packed() {
-    let said = packing(
+    let said = pack_changed(
         |desk| blob(desk, "\"layers\":["),
         "\"layers\":[",
         "\"Layers\":[],\"layers\":[",
     );
     assert!(said.contains("`Layers`"), "{said}");
-    let said = packing(
+    let said = pack_changed(
         |desk| blob(desk, "\"diff_ids\""),
         "\"rootfs\"",
         "\"RootFs\":{},\"rootfs\"",
     );
     assert!(said.contains("`RootFs`"), "{said}");
     let index = |_: &Desk| "source/layout/index.json".to_owned();
-    let said = packing(index, "\"manifests\"", "\"Manifests\":[],\"manifests\"");
+    let said = pack_changed(index, "\"manifests\"", "\"Manifests\":[],\"manifests\"");
     assert!(said.contains("`Manifests`"), "{said}");
     let marker = |_: &Desk| "source/layout/oci-layout".to_owned();
-    let said = packing(
+    let said = pack_changed(
         marker,
         "{\"imageLayoutVersion\"",
         "{\"imagelayoutversion\":\"9\",\"imageLayoutVersion\"",

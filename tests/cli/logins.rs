@@ -1,5 +1,5 @@
-//! The login files of docker and podman: which one is changed, what stays in it, and which are refused. Logging in needs a
-//! registry and is tested with one (`tests/remote`).
+//! The login files of docker and podman: which file is changed, which content is kept, and which files are refused.
+//! Logging in needs a registry and is tested with one (`tests/remote`).
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -17,7 +17,7 @@ fn mode(desk: &Desk, name: &str) -> u32 {
 fn logout(desk: &Desk, arguments: &[&str]) -> Answer {
     let mut command = desk.command();
     command.env("XDG_RUNTIME_DIR", desk.path("run"));
-    Answer::of(command.arg("logout").args(arguments))
+    Answer::from_command(command.arg("logout").args(arguments))
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_file_that_is_not_understood_is_not_overwritten() {
         let login = [&file[..], &["--username", "me", "--password-stdin"]].concat();
         for answer in [
             logout(&desk, &file),
-            Answer::of(desk.command().arg("login").args(login)),
+            Answer::from_command(desk.command().arg("login").args(login)),
         ] {
             let said = answer.failure(1);
             assert!(said.contains("login file is not valid: line "), "{said}");
@@ -102,15 +102,14 @@ fn a_file_that_is_not_understood_is_not_overwritten() {
 fn a_helper_forgets_what_it_keeps() {
     let desk = Desk::new();
     let helper = "#!/bin/sh\necho \"$1 $(cat)\" >> said\n";
-    desk.write("bin/docker-credential-desk", helper);
-    let program = desk.path("bin/docker-credential-desk");
-    fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();
+    desk.write_script("bin/docker-credential-desk", helper);
     let file = r#"{"credHelpers":{"h.example":"desk"}}"#;
     desk.write("logins.json", file);
     let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
     let mut command = desk.command();
     let command = command.env("PATH", path).arg("logout");
-    let text = Answer::of(command.args(["h.example", "--authfile", "logins.json"])).success();
+    let text =
+        Answer::from_command(command.args(["h.example", "--authfile", "logins.json"])).success();
     assert!(text.contains("docker-credential-desk"), "{text}");
     assert_eq!(desk.read("said"), b"erase h.example\n");
 }
@@ -118,12 +117,12 @@ fn a_helper_forgets_what_it_keeps() {
 #[test]
 fn a_login_that_cannot_be_asked_for_or_tried_is_not_written() {
     let desk = Desk::new();
-    // Without a terminal, and with nobody to type.
+    // There is no terminal, and no password on standard input.
     let login = |arguments: &[&str]| {
         let mut command = Command::new("setsid");
         let command = command.args(["--wait", env!("CARGO_BIN_EXE_solution"), "login"]);
         let command = command.env("HOME", desk.path("")).stdin(Stdio::null());
-        Answer::of(command.args(arguments).current_dir(desk.path("")))
+        Answer::from_command(command.args(arguments).current_dir(desk.path("")))
     };
     let text = login(&["localhost:1"]).failure(2);
     assert!(text.contains("--password-stdin"), "{text}");

@@ -1,9 +1,8 @@
-//! The program at a terminal: what each verb prints, and how it ends. No root, no network, no servers.
+//! Tests of the program's output and exit codes, command by command. They need no root, network or servers.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod budgets;
-mod carried;
 mod cat;
 mod charts;
 mod charts_init;
@@ -17,18 +16,18 @@ mod damage;
 mod developers;
 mod earlier;
 mod extract;
+mod finding_levels;
 mod fleet;
 mod fleet_choices;
 mod future;
 mod helmfiles;
 mod help;
 mod image_map;
+mod init_releases;
 mod input;
 mod installed;
-mod judging;
 mod keys;
 mod logins;
-mod nonsense;
 mod output;
 mod packed_sources;
 mod packing;
@@ -42,6 +41,7 @@ mod review;
 mod rights;
 mod schemas;
 mod signals;
+mod signed_nonsense;
 mod signing;
 mod site;
 mod site_archives;

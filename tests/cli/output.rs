@@ -1,5 +1,5 @@
-//! What others wrote, shown at a terminal: no line of theirs reads like one of ours, and nothing of it commands the
-//! terminal or hides. In JSON it is what it was.
+//! Foreign text at a terminal: no line of it can look like a message of the program, and no control character of it
+//! reaches the terminal. JSON output keeps the original text.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -13,25 +13,25 @@ use signing::SecretKey;
 use crate::common::{Answer, Desk};
 use crate::stages;
 
-/// What a hostile name or message holds: a line like ours, an escape sequence, an override of direction.
+/// A hostile name or message: a forged message line, an escape sequence, and a direction override.
 const HOSTILE: &str = "x\nerror: forged\u{1b}[2J\u{202e}";
-/// The same as YAML and JSON write it in double quotes.
+/// The same text as a double-quoted string in YAML and JSON.
 const YAML: &str = r#""x\nerror: forged\e[2J\u202e""#;
 const JSON: &str = r#""x\nerror: forged\u001b[2J\u202e""#;
-/// How it is shown.
+/// The escaped text at a terminal.
 const SHOWN: &str = r"x\nerror: forged\u{1b}[2J\u{202e}";
 
-/// The answer shows the hostile text whole, in a line of ours.
+/// Asserts that the answer shows the whole hostile text, in a line of the program.
 #[track_caller]
-fn shown(answer: &Answer) {
+fn assert_shown(answer: &Answer) {
     let text = format!("{}{}", answer.stdout, answer.stderr);
     assert!(text.contains(SHOWN), "{answer:?}");
-    harmless(answer);
+    assert_harmless(answer);
 }
 
-/// No line of the answer was begun by others, and nothing in it is obeyed by a terminal.
+/// Asserts that foreign text begins no line of the answer, and that it contains no control sequences.
 #[track_caller]
-fn harmless(answer: &Answer) {
+fn assert_harmless(answer: &Answer) {
     let text = format!("{}{}", answer.stdout, answer.stderr);
     assert!(text.contains("forged"), "the text never came: {answer:?}");
     for line in text.lines() {
@@ -43,8 +43,8 @@ fn harmless(answer: &Answer) {
     }
 }
 
-/// The example's archive with other files, signed.
-fn repacked(desk: &Desk, change: impl Fn(&str, String) -> String) {
+/// Signs the example's archive with other files.
+fn repack(desk: &Desk, change: impl Fn(&str, String) -> String) {
     let path = desk.path("example.iso");
     let listed = stages::list(&path);
     let edit = |path: &str, bytes: Vec<u8>| match String::from_utf8(bytes) {
@@ -56,13 +56,13 @@ fn repacked(desk: &Desk, change: impl Fn(&str, String) -> String) {
         let bytes = listed.read(entry.path.as_str(), 1 << 30).unwrap();
         ArchiveFile::from_bytes(entry.path.clone(), edit(entry.path.as_str(), bytes))
     });
-    let unsigned = stages::unsigned(stages::info(&listed), files.collect());
+    let unsigned = stages::unsigned(stages::statement_info(&listed), files.collect());
     let pem = String::from_utf8(desk.read("publisher.key")).unwrap();
     let key = SecretKey::from_pem(&pem).unwrap();
     stages::write(unsigned.sign(&[key]).unwrap(), &path);
 }
 
-/// A server that answers every request so, on a port of its own.
+/// Starts a server that gives this answer to every request, and returns its port.
 fn server(status: &'static str, body: &str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -76,7 +76,7 @@ fn server(status: &'static str, body: &str) -> u16 {
                 let request = BufReader::new(&stream).lines();
                 let mut head = request.map_while(Result::ok);
                 if head.any(|line| line.is_empty()) {
-                    // A client that has gone away needs no answer.
+                    // A client that has disconnected needs no answer.
                     let _ = (&stream).write_all(answer.as_bytes());
                 }
             });
@@ -88,30 +88,30 @@ fn server(status: &'static str, body: &str) -> u16 {
 #[test]
 fn a_manifest_forges_no_line() {
     let desk = Desk::with_archive();
-    repacked(&desk, |path, text| match path {
+    repack(&desk, |path, text| match path {
         "manifest.yaml" => format!("{text}{YAML}: 1\n{YAML}: 2\n"),
         _ => text,
     });
-    shown(&desk.solution(&["inspect", "example.iso"]));
-    shown(&desk.solution(&["validate", "example.iso", "--key", "publisher.pub"]));
-    shown(&desk.solution(&["validate", "example.iso", "--skip-signature"]));
+    assert_shown(&desk.solution(&["inspect", "example.iso"]));
+    assert_shown(&desk.solution(&["validate", "example.iso", "--key", "publisher.pub"]));
+    assert_shown(&desk.solution(&["validate", "example.iso", "--skip-signature"]));
 }
 
 #[test]
 fn what_an_image_says_of_itself_forges_no_line() {
     let desk = Desk::with_archive();
     let typed = format!(r#"{{"artifactType":{JSON},"#);
-    repacked(&desk, |path, text| {
+    repack(&desk, |path, text| {
         if path.starts_with("images/") && path.ends_with("/manifest.json") {
             let text = text.replacen('{', &typed, 1);
             return text.replace("vnd.oci.image.config.v1", "vnd.oci.empty.v1");
         }
         text
     });
-    shown(&desk.solution(&["inspect", "example.iso"]));
-    // JSON says the same, and is as harmless.
+    assert_shown(&desk.solution(&["inspect", "example.iso"]));
+    // JSON contains the same text, and is as harmless.
     let answer = desk.solution(&["inspect", "example.iso", "--output", "json"]);
-    harmless(&answer);
+    assert_harmless(&answer);
     assert_eq!(answer.json()["images"][0]["artifactType"], HOSTILE);
 }
 
@@ -131,7 +131,7 @@ fn a_source_forges_no_line() {
             let check = ["pack", "source", "--check", "--output", output];
             let answer = desk.solution(&check);
             assert_eq!(answer.code, 1, "{answer:?}");
-            harmless(&answer);
+            assert_harmless(&answer);
         }
     }
 }
@@ -139,18 +139,18 @@ fn a_source_forges_no_line() {
 #[test]
 fn a_release_forges_no_line() {
     let desk = Desk::new();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/releases/shop-operator.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/releases/ingress-gate.yaml");
     let release = std::fs::read_to_string(path).unwrap();
     let mut hostile = release.clone();
-    for field in ["  replicas: 1\n", "      containers:\n"] {
+    for field in ["spec:\n", "      containers:\n"] {
         assert!(release.contains(field), "{release}");
         let indent = &field[..field.len() - field.trim_start().len()];
-        let more = format!("{indent}{YAML}: {{a: b}}\n{field}");
+        // An unclosed placeholder is a decision, and the note shows its field.
+        let more = format!("{indent}{YAML}: {{a: '$(image:'}}\n{field}");
         hostile = hostile.replacen(field, &more, 1);
     }
     desk.write("release.yaml", hostile);
-    let operator = ["init", "--as", "operator", "--from", "release.yaml"];
-    let answer = desk.solution(&[&operator[..], &["made"]].concat());
+    let answer = desk.solution(&["init", "--from", "release.yaml", "made"]);
     assert_eq!(answer.code, 0, "{answer:?}");
     let notes = String::from_utf8(desk.read("made/NOTES.md")).unwrap();
     assert!(notes.contains(SHOWN), "{notes}");
@@ -160,8 +160,7 @@ fn a_release_forges_no_line() {
         "release.yaml",
         format!("{release}---\na: &a {{{YAML}: 1}}\nb: {{{YAML}: 2, <<: *a}}\n"),
     );
-    shown(&desk.solution(&[&operator[..], &["other"]].concat()));
-    shown(&desk.solution(&["init", "--from", "release.yaml", "other"]));
+    assert_shown(&desk.solution(&["init", "--from", "release.yaml", "other"]));
 }
 
 #[test]
@@ -185,16 +184,16 @@ fn a_name_of_a_file_forges_no_line() {
         &["init", "--version", &name],
         &[&name],
     ] {
-        shown(&desk.solution(arguments));
+        assert_shown(&desk.solution(arguments));
         let answer = desk.solution(&[arguments, &["--output", "json"]].concat());
-        harmless(&answer);
+        assert_harmless(&answer);
         assert!(answer.json()["error"].is_string(), "{answer:?}");
     }
-    shown(&desk.solution(&["cat", &name, "manifest.yaml"]));
-    shown(&desk.solution(&["cat", "example.iso", &name]));
+    assert_shown(&desk.solution(&["cat", &name, "manifest.yaml"]));
+    assert_shown(&desk.solution(&["cat", "example.iso", &name]));
     let made = desk.solution(&["keygen", HOSTILE]);
     assert_eq!(made.code, 0, "{made:?}");
-    shown(&made);
+    assert_shown(&made);
     let json = desk
         .solution(&["inspect", &name, "--output", "json"])
         .json();
@@ -215,7 +214,7 @@ fn a_registry_forges_no_line() {
         desk.write("source/solution.yaml", solution.replacen(from, &to, 1));
         let answer = desk.solution(&["pack", "source", "--check", "--no-cache", "--plain-http"]);
         assert_ne!(answer.code, 0, "{answer:?}");
-        harmless(&answer);
+        assert_harmless(&answer);
         desk.write("source/solution.yaml", solution);
     }
 }
@@ -243,14 +242,14 @@ fn a_cluster_forges_no_line() {
         "--kubeconfig",
         "config",
     ];
-    harmless(&desk.solution(&import));
+    assert_harmless(&desk.solution(&import));
     let answer = desk.solution(&[&import[..], &["--output", "json"]].concat());
-    harmless(&answer);
+    assert_harmless(&answer);
     let json = answer.json();
     assert!(json.to_string().contains("error: forged"), "{json:#}");
 }
 
-/// The one way to the terminal, so that nothing is forgotten: clippy refuses printing in words, and here is the rest.
+/// All output uses one file. clippy refuses the print macros, and this test covers the rest.
 #[test]
 fn only_one_file_of_the_program_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -261,14 +260,14 @@ fn only_one_file_of_the_program_prints() {
             open.extend(
                 std::fs::read_dir(path)
                     .unwrap()
-                    .map(|it| it.unwrap().path()),
+                    .map(|entry| entry.unwrap().path()),
             );
             continue;
         }
         let name = path.strip_prefix(&root).unwrap().display().to_string();
         let text = std::fs::read_to_string(&path).unwrap();
         for (number, line) in (1..).zip(text.lines()) {
-            // The bar is drawn there; its words are made printable.
+            // The progress bar is drawn there; its texts are escaped.
             let bar = name == "progress.rs" && line.contains("ProgressDrawTarget::stderr()");
             let prints = [
                 "io::stdout",
@@ -289,10 +288,14 @@ fn only_one_file_of_the_program_prints() {
     assert!(read > 20, "{read} files");
 }
 
-/// The alternatives of a schema, the common ones included. What is in another file as a whole is looked at there.
+/// Returns the alternatives of a schema, including those of the common schema. A reference to a whole other file is
+/// checked there.
 fn alternatives(schema: &Value, common: &Value) -> Vec<Value> {
     match (schema["anyOf"].as_array(), schema["$ref"].as_str()) {
-        (Some(all), _) => all.iter().flat_map(|it| alternatives(it, common)).collect(),
+        (Some(all), _) => all
+            .iter()
+            .flat_map(|alternative| alternatives(alternative, common))
+            .collect(),
         (None, Some(reference)) => match reference.split_once('#') {
             Some((_, path)) => alternatives(common.pointer(path).unwrap(), common),
             None => Vec::new(),
@@ -315,7 +318,8 @@ fn every_result_says_of_which_version_it_is() {
         }
         for alternative in alternatives(&read(&path), &common) {
             let required = alternative["required"].as_array();
-            let is_required = required.is_some_and(|it| it.contains(&"schemaVersion".into()));
+            let is_required =
+                required.is_some_and(|fields| fields.contains(&"schemaVersion".into()));
             assert!(is_required, "{}: {alternative:#}", path.display());
             count += 1;
         }
@@ -323,7 +327,7 @@ fn every_result_says_of_which_version_it_is() {
     assert!(count > 60, "{count}");
 }
 
-/// One row for each way in which a verb that needs no cluster writes its result. Each is run in this order, on one desk.
+/// One entry for each command line that writes a result without a cluster. They run in this order, on one desk.
 const WRITERS: &[&[&str]] = &[
     &["--help"],
     &["--version"],
@@ -363,7 +367,7 @@ fn a_result_that_cannot_be_written_was_not_given() {
     let sums = desk.run("sha256sum", &["publisher.pub"]).success();
     desk.write("SUMS", sums);
     for arguments in WRITERS {
-        unwritable(&desk, arguments);
+        run_with_full_output(&desk, arguments);
     }
     for arguments in [
         &["version"][..],
@@ -375,13 +379,13 @@ fn a_result_that_cannot_be_written_was_not_given() {
         &["fleet", "check", "fleet.yaml"],
         &["rbac"],
     ] {
-        unwritable(&desk, &[arguments, &["--output", "json"]].concat());
+        run_with_full_output(&desk, &[arguments, &["--output", "json"]].concat());
     }
 }
 
-/// Runs it with a standard output that is full.
+/// Runs the program with a full device as standard output.
 #[track_caller]
-fn unwritable(desk: &Desk, arguments: &[&str]) {
+fn run_with_full_output(desk: &Desk, arguments: &[&str]) {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     let mut command = desk.command();
     let ended = command.args(arguments).stdout(full.unwrap()).output();

@@ -1,4 +1,4 @@
-//! `pack SOURCE`: a chart or a release becomes an archive in one command, with the bytes that the single steps give.
+//! `pack SOURCE`: one command packs a chart or a release to the same bytes as the separate steps.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::{Answer, Desk};
 use crate::sources::{SmallRegistry, registry};
 
-/// The contents of a registry with the image of each name, in version 1.0.0.
+/// Returns the contents of a registry with the image of each name, in version 1.0.0.
 fn images(desk: &Desk, names: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let mut contents = BTreeMap::new();
     for name in names {
@@ -36,7 +36,7 @@ fn images(desk: &Desk, names: &[&str]) -> BTreeMap<String, Vec<u8>> {
     contents
 }
 
-/// A release of one Deployment with the image `shop` of this registry.
+/// Returns a release of one Deployment with the image `shop` of this registry.
 fn release(host: &str) -> String {
     format!(
         "apiVersion: apps/v1
@@ -54,7 +54,7 @@ spec:
     )
 }
 
-/// A desk with a key, a release and a registry that has its image.
+/// Returns a desk with a key, a release, and a registry that has its image.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     let SmallRegistry { host, .. } = registry(images(&desk, &["shop"]));
@@ -69,7 +69,7 @@ fn pack(desk: &Desk, arguments: &[&str]) -> Answer {
     let mut command = desk.command();
     command.env("TMPDIR", desk.path("tmp"));
     command.arg("pack").args(arguments);
-    let answer = Answer::of(command.args(["--key", "publisher.key"]));
+    let answer = Answer::from_command(command.args(["--key", "publisher.key"]));
     let left = fs::read_dir(desk.path("tmp")).into_iter().flatten();
     assert_eq!(left.count(), 0, "{answer:?}");
     answer
@@ -100,7 +100,7 @@ fn a_release_is_packed_in_one_command_to_the_archive_of_the_single_steps() {
     let next = "next: run `solution validate shop-1.0.0.iso --key publisher.pub`; to change the source tree, run the same command with `--save-source DIR`\n";
     assert!(packed.stderr.ends_with(next), "{packed:?}");
 
-    // The archive is not replaced, and the tree that is kept gives the same one.
+    // The archive is not replaced, and the kept tree gives the same archive.
     let said = pack(&desk, &["release.yaml"]).failure(1);
     assert!(said.contains("`shop-1.0.0.iso` already exists"), "{said}");
     let keep = ["release.yaml", "--save-source", "kept", "--force"];
@@ -130,7 +130,7 @@ fn a_program_gets_the_decisions_about_a_source() {
     assert_eq!(source["namespaces"][0]["name"], "shop");
     assert_eq!(source["images"][0]["image"], "shop:1.0.0");
     assert_eq!(source["images"][0]["namedBy"][0], "Deployment `shop`");
-    // A check decides the same, and writes nothing.
+    // `--check` makes the same decisions, and writes nothing.
     let checked = pack(&desk, &[&arguments[..], &["--check"]].concat()).json();
     assert_eq!(checked["source"]["solution"], "store");
     assert_eq!(checked["solution"], "store-1.0.0");
@@ -209,7 +209,7 @@ fn a_source_that_cannot_be_packed_tells_how_to_continue() {
     assert!(said.ends_with(next), "{said}");
     assert!(desk.path("kept/solution.yaml").exists());
     assert!(!desk.path("shop-1.0.0.iso").exists());
-    // What the source does not say is chosen with a flag, before anything is written.
+    // A flag sets what the source leaves open, before anything is written.
     desk.write(
         "nameless.yaml",
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n",

@@ -1,4 +1,4 @@
-//! `pack` makes what `validate` accepts, or nothing: whatever ends it, no file is left behind.
+//! `pack` writes an archive that `validate` accepts, or nothing: however it ends, it leaves no partial file.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -54,7 +54,7 @@ fn the_same_inputs_give_the_same_bytes() {
     wrong
         .env("SOURCE_DATE_EPOCH", "yesterday")
         .args(pack("wrong.iso"));
-    let text = crate::common::Answer::of(&mut wrong).failure(2);
+    let text = crate::common::Answer::from_command(&mut wrong).failure(2);
     assert!(text.contains("`yesterday`"), "{text}");
 }
 
@@ -67,7 +67,7 @@ fn an_archive_is_a_file_like_any_other() {
             .permissions()
             .mode()
     };
-    // As the umask lets files of this user be, which a plain write shows.
+    // The umask determines the mode, as the plain file shows.
     desk.write("plain", "");
     assert_eq!(mode("example.iso"), mode("plain"));
 }
@@ -227,7 +227,7 @@ fn keys_to_sign_with() {
     assert_eq!(desk.names(), before, "something was left");
 }
 
-/// A gigabyte of layer that is being read when the program is asked to end.
+/// A layer of a gigabyte is being read when the program is stopped.
 #[test]
 fn ending_it_leaves_nothing() {
     let desk = desk();
@@ -257,7 +257,7 @@ fn ending_it_leaves_nothing() {
     assert_eq!(desk.names(), before, "something was left");
 }
 
-/// The example, and a release in a set of objects.
+/// Returns a desk with the example, and a release in a manifest set.
 fn desk_with_release(release: &str) -> Desk {
     let desk = desk();
     desk.write("source/release.yaml", release);
@@ -339,7 +339,7 @@ fn images_that_objects_run_are_missed_before_packing_and_added_on_demand() {
         .failure(0);
     assert!(said.contains("nothing to add"), "{said}");
     assert_eq!(desk.read("source/solution.yaml"), after.as_bytes());
-    // What else is wrong is told where it stands then.
+    // The other problem is reported too, with its position.
     let known = DEPLOYMENT.replace("example/server:1.0.0", "example/third:3.0");
     let (web, broken) = (known, "{apiVersion: v1, kind: ConfigMap, metadata: {}}\n");
     desk.write("source/release.yaml", format!("{web}---\n{broken}"));
@@ -348,7 +348,7 @@ fn images_that_objects_run_are_missed_before_packing_and_added_on_demand() {
         .failure(0);
     assert!(said.contains("[manifests.object]: release.yaml:"), "{said}");
     desk.write("source/release.yaml", &other);
-    // From here on it is the registry that is missed.
+    // From here on, only the registry is missing.
     let said = desk.solution(&PACK).failure(3);
     assert!(said.contains("registry.example.test"), "{said}");
 }
@@ -368,7 +368,9 @@ fn all_that_is_wrong_with_a_tree_is_said_at_once() {
         let refused = answer.json();
         assert_eq!(refused["verdict"], "refused");
         let findings = refused["findings"].as_array().unwrap().iter();
-        let findings: Vec<_> = findings.map(|it| json!([it["id"], it["source"]])).collect();
+        let findings: Vec<_> = findings
+            .map(|finding| json!([finding["id"], finding["source"]]))
+            .collect();
         assert_eq!(
             findings,
             [
@@ -418,7 +420,11 @@ fn a_mirror_is_asked_for_images_of_the_registry_that_it_is_for() {
     edit(&desk, "source/solution.yaml", "  images:\n", image);
     let pack = |mirrors: &[&str]| {
         let mut arguments = vec!["pack", "source", "--check"];
-        arguments.extend(mirrors.iter().flat_map(|it| ["--registry-mirror", *it]));
+        arguments.extend(
+            mirrors
+                .iter()
+                .flat_map(|mirror| ["--registry-mirror", *mirror]),
+        );
         desk.solution(&arguments)
     };
     let text = pack(&[&format!("docker.io={mirror}/hub")]).failure(1);
@@ -445,7 +451,7 @@ fn a_mirror_is_asked_for_images_of_the_registry_that_it_is_for() {
     }
 }
 
-/// Adds the server's image once more, with a layer that is a gigabyte of nothing.
+/// Adds the server's image a second time, with a layer of one gigabyte of zeros.
 fn add_large_image(desk: &Desk) {
     let blobs = "source/images/example-server/blobs/sha256";
     let index = json_of(desk, "source/images/example-server/index.json");

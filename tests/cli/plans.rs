@@ -1,5 +1,4 @@
-//! Plan files and receipts as people handle them without a cluster: read, signed, and refused where the approval is not
-//! there.
+//! Plan files and receipts without a cluster: they are read and signed, and refused without the required approval.
 
 use schemas::{Envelope, PayloadType};
 use serde_json::json;
@@ -10,7 +9,7 @@ use crate::common::Desk;
 /// A plan to activate a version, as `--plan-out` writes it.
 const PLAN: &str = r#"{"planVersion":1,"plannedBy":"alice@desk","plannedAt":"2026-01-01T00:00:00Z","cluster":"8b1ecb6e-0000-4000-8000-000000000000","solution":"example-1.0.0","archiveId":"sha256:0101010101010101010101010101010101010101010101010101010101010101","request":{"registry":"registry.test/apps","pullRegistry":null,"goal":"activated","allowed":{"adopt":{"namespace":"refuse","crds":"refuse"},"replace":"refuse","signers":"refuse","forget":"refuse","downgrade":"refuse","create":"refuse","conflicts":"refuse","migrate":"refuse"},"accepted":[],"verb":"activate","fromSite":[],"wait":300},"plan":{"context":null,"server":"https://site.test","kubernetes":"v1.36.2","solution":"example-1.0.0","archiveId":"sha256:0101010101010101010101010101010101010101010101010101010101010101","registry":"registry.test/apps","pullRegistry":"registry.test/apps","images":2,"imagesPresent":2,"bytes":10,"bytesToPush":0,"recorded":true,"crds":[{"object":"CustomResourceDefinition shops.example.test","action":"create"}],"target":null,"notes":[],"findings":[]},"defaults":[],"objects":[{"diff":"@@ -0,0 +1 @@\n+kind: Shop\n","live":null}],"decided":{"records":"sha256:0202020202020202020202020202020202020202020202020202020202020202","objects":"sha256:0303030303030303030303030303030303030303030303030303030303030303"}}"#;
 
-/// A desk with a plan, and the keys `alice` and `bob`.
+/// Returns a desk with a plan, and the keys `alice` and `bob`.
 fn desk() -> Desk {
     let desk = Desk::new();
     for name in ["alice", "bob"] {
@@ -21,7 +20,7 @@ fn desk() -> Desk {
 }
 
 fn write(desk: &Desk, name: &str, payload: &str) {
-    let envelope = Envelope::of(PayloadType::Plan, payload.as_bytes().to_vec()).unwrap();
+    let envelope = Envelope::unsigned(PayloadType::Plan, payload.as_bytes().to_vec()).unwrap();
     desk.write(name, envelope.to_bytes());
 }
 
@@ -35,8 +34,8 @@ fn sign(desk: &Desk, more: &[&str]) -> String {
         .success()
 }
 
-/// What is said where a plan may not be applied; no cluster is asked before.
-fn refused(desk: &Desk, more: &[&str], code: i32) -> String {
+/// Returns the message for a plan that may not be applied. The program refuses it before it contacts the cluster.
+fn refusal(desk: &Desk, more: &[&str], code: i32) -> String {
     let apply = ["apply", "--plan", "plan.json", "--kubeconfig", "none"];
     desk.solution(&[&apply[..], more].concat()).failure(code)
 }
@@ -57,7 +56,7 @@ fn a_plan_is_shown_as_it_was_when_it_was_made() {
     ] {
         assert!(shown.contains(line), "{line} is not in {shown}");
     }
-    // What was allowed for it is part of what is approved.
+    // The permissions that the plan allows are part of the approval.
     assert!(!shown.contains("allows"), "{shown}");
     let replace = r#""replace":"allow","signers":"allow""#;
     let allowing = PLAN.replace(r#""replace":"refuse","signers":"refuse""#, replace);
@@ -96,18 +95,18 @@ fn each_who_must_approve_a_plan_signs_it_with_a_key_of_his_own() {
     assert!(text.contains("already signed by key"), "{text}");
     let alice = ["--approved-by", "alice.pub"];
     let both = [&alice[..], &["--approved-by", "bob.pub"]].concat();
-    let text = refused(&desk, &both, 1);
+    let text = refusal(&desk, &both, 1);
     assert!(text.contains("signed by 1 of the 2 keys"), "{text}");
-    let text = refused(&desk, &[alice, alice].concat(), 2);
+    let text = refusal(&desk, &[alice, alice].concat(), 2);
     assert!(
         text.contains("given twice") && text.contains("--approved-by"),
         "{text}"
     );
-    let text = refused(&desk, &[&both[..], &["--approvals", "3"]].concat(), 2);
+    let text = refusal(&desk, &[&both[..], &["--approvals", "3"]].concat(), 2);
     assert!(text.contains("--approvals"), "{text}");
     sign(&desk, &["--key", "bob.key"]);
-    // Approved: now the cluster is asked.
-    let text = refused(&desk, &both, 3);
+    // With the approval, the program contacts the cluster.
+    let text = refusal(&desk, &both, 3);
     assert!(text.contains("cannot use the cluster"), "{text}");
 }
 
@@ -125,10 +124,10 @@ fn a_plan_that_was_edited_after_it_was_signed_is_refused() {
     ] {
         let edited = PLAN.replace(from, to).into_bytes();
         assert_ne!(edited, PLAN.as_bytes(), "{from}");
-        let mut edited = Envelope::of(PayloadType::Plan, edited).unwrap();
+        let mut edited = Envelope::unsigned(PayloadType::Plan, edited).unwrap();
         edited.add(signed.signatures().next().unwrap()).unwrap();
         desk.write("plan.json", edited.to_bytes());
-        let text = refused(&desk, &["--approved-by", "alice.pub"], 1);
+        let text = refusal(&desk, &["--approved-by", "alice.pub"], 1);
         assert!(
             text.contains("who changed it after it was signed"),
             "{text}"
@@ -140,11 +139,11 @@ fn a_plan_that_was_edited_after_it_was_signed_is_refused() {
 fn a_signature_over_the_same_bytes_as_a_statement_approves_nothing() {
     let desk = desk();
     let key = secret(&desk, "alice");
-    let mut envelope = Envelope::of(PayloadType::Plan, PLAN.as_bytes().to_vec()).unwrap();
+    let mut envelope = Envelope::unsigned(PayloadType::Plan, PLAN.as_bytes().to_vec()).unwrap();
     let signature = key.sign(PayloadType::Statement, envelope.payload());
     envelope.add(signature).unwrap();
     desk.write("plan.json", envelope.to_bytes());
-    refused(&desk, &["--approved-by", "alice.pub"], 1);
+    refusal(&desk, &["--approved-by", "alice.pub"], 1);
 }
 
 #[test]
@@ -157,7 +156,7 @@ fn a_key_in_a_device_and_a_copy_of_the_plan_bring_their_signatures() {
     let message = signing::pre_authentication_encoding(kind.as_str(), PLAN.as_bytes());
     assert!(message.starts_with(b"DSSEv1 38 application/vnd.solutions.plan.v1+json "));
     assert!(desk.read("payload") == message, "it is another message");
-    // The outside signer, as far as this test goes.
+    // This code replaces the external signer.
     let signature = secret(&desk, "alice").sign(kind, PLAN.as_bytes());
     desk.write("alice.sig", signature.bytes);
     let text = desk
@@ -176,7 +175,7 @@ fn a_key_in_a_device_and_a_copy_of_the_plan_bring_their_signatures() {
         .success();
     sign(&desk, &["--attach", "copy.json", "--key", "bob.pub"]);
     let both = ["--approved-by", "alice.pub", "--approved-by", "bob.pub"];
-    refused(&desk, &both, 3);
+    refusal(&desk, &both, 3);
 }
 
 #[test]
@@ -226,7 +225,7 @@ fn what_is_no_plan_file_is_said_to_be_none() {
             "{text}"
         );
     }
-    // An archive and its statement are signed as before.
+    // An archive and its statement are signed as without a plan.
     let id = desk
         .solution(&["inspect", "example.iso", "--output", "json"])
         .json();
@@ -238,13 +237,13 @@ fn what_is_no_plan_file_is_said_to_be_none() {
     }
 }
 
-/// Writes a receipt that `alice` signed, with these fields of its own.
+/// Writes a receipt that `alice` signed, with these additional fields.
 fn write_receipt(desk: &Desk, name: &str, more: &str) {
     let receipt = format!(
         r#"{{"schemaVersion":1,"revision":7,"at":"2026-01-02T03:04:05Z","by":"me@here",{more}"verb":"deploy","solution":"shop","version":"1.0.0","places":[],"outcome":"done","written":[],"removed":[]}}"#
     );
     let kind = PayloadType::Receipt;
-    let mut envelope = Envelope::of(kind, receipt.into_bytes()).unwrap();
+    let mut envelope = Envelope::unsigned(kind, receipt.into_bytes()).unwrap();
     let signature = secret(desk, "alice").sign(kind, envelope.payload());
     envelope.add(signature).unwrap();
     desk.write(name, envelope.to_bytes());
@@ -280,7 +279,7 @@ fn a_receipt_proves_a_change_of_the_cluster_that_it_names_and_of_no_other() {
         text.contains(&format!("to another cluster: UID {here}, not {other}")),
         "{text}"
     );
-    // A receipt of version 1.0.0 verifies as before, and names no cluster.
+    // A receipt of version 1.0.0 still verifies, and names no cluster.
     let shown = verify("earlier.json", &[]).success();
     assert!(shown.contains("unknown user (me@here)"), "{shown}");
     assert!(shown.contains("cluster     not recorded"), "{shown}");
@@ -292,7 +291,7 @@ fn a_receipt_proves_a_change_of_the_cluster_that_it_names_and_of_no_other() {
     assert_eq!(json["cluster"], json!({"uid": here, "matches": null}));
     assert_eq!(json["valid"], true);
 
-    // Without a UID, the cluster of the kubeconfig is asked.
+    // Without a UID, the program asks the cluster of the kubeconfig.
     let own = ["--cluster", "--kubeconfig", "none"];
     let text = verify("named.json", &own).failure(3);
     assert!(text.contains("cannot use the cluster"), "{text}");

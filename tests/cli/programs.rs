@@ -1,8 +1,8 @@
-//! `pack --include-helm`: a program that is carried for sites that have none, and that nobody runs unless they are asked.
+//! `pack --include-helm`: a program that is packaged for sites without it, and that runs only on request.
 
+use progress::Cancel;
 use schemas::Capability;
 use serde_json::json;
-use watch::Cancel;
 
 use crate::common::Desk;
 use crate::stages;
@@ -34,7 +34,7 @@ const OTHER: (&str, u8) = if cfg!(target_arch = "aarch64") {
     ("arm64", 183)
 };
 
-/// A source tree with a chart, and a program for another processor than this machine's.
+/// Returns a source tree with a chart, and a program for another processor than this machine's.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     std::fs::create_dir_all(desk.path("source/web")).unwrap();
@@ -50,7 +50,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// The file that the program is in an archive.
+/// Returns the path of the program in an archive.
 fn file(desk: &Desk) -> String {
     let hex = files::digest(&desk.read("helm")).hex();
     format!("images/programs/helm/v4.3.1/{hex}")
@@ -93,7 +93,7 @@ fn a_program_is_packed_checked_and_shown() {
     let requires = &listed.statement().predicate.requires;
     let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
     assert_eq!(requires, ["charts-1.0.0", "programs-1.0.0"]);
-    // Not in the head, of which a site keeps one for each version.
+    // The head does not contain it, because a site keeps a head for each version.
     let head = listed.head(Cancel::never()).unwrap().size();
     assert!(listed.plan().extent_of(&path).unwrap().offset >= head);
     assert_eq!(listed.read(&path, 10_000).unwrap(), desk.read("helm"));
@@ -117,11 +117,11 @@ fn a_program_is_packed_checked_and_shown() {
     assert_eq!(shown["programs"][0]["path"], path.as_str());
 }
 
-/// What is for this machine says its version itself; the other one is of the same.
+/// The program for this machine reports its own version, which the other program must share.
 #[test]
 fn this_program_is_included_as_the_readme_says() {
     let desk = desk();
-    // As it is shipped: with the symbols of a build for tests it is larger than an archive takes.
+    // The program is stripped as in packages: with the symbols of a test build it exceeds the limit of an archive.
     let strip = ["-o", "solution", env!("CARGO_BIN_EXE_solution")];
     desk.run("strip", &strip).success();
     let own = desk.read("solution");
@@ -130,7 +130,7 @@ fn this_program_is_included_as_the_readme_says() {
     let packed = desk.solution(&[&command[..], &["--output", "json"]].concat());
     let packed = packed.json();
     let tools = packed["programs"].as_array().unwrap().iter();
-    let tools: Vec<_> = tools.filter(|it| it["name"] == "solution").collect();
+    let tools: Vec<_> = tools.filter(|tool| tool["name"] == "solution").collect();
     assert_eq!(tools.len(), 2);
     for tool in &tools {
         assert_eq!(tool["version"], env!("CARGO_PKG_VERSION"));
@@ -145,7 +145,7 @@ fn this_program_is_included_as_the_readme_says() {
     let refused = desk.solution(&[&PACK[..], &[&wrong]].concat()).failure(1);
     let words = format!("`solution` is version {version}, not 9.9.9");
     assert!(refused.contains(&words), "{refused}");
-    // Of two versions.
+    // The two programs have different versions.
     let other = ["--include-tool", "solution", "--include-tool", "9.9.9=helm"];
     let refused = desk.solution(&[&PACK[..], &other].concat()).failure(1);
     assert!(refused.contains("not"), "{refused}");
@@ -158,7 +158,7 @@ fn what_is_no_program_or_has_nothing_to_install_is_refused() {
     let words = format!("cannot include two programs `helm` for {}", OTHER.0);
     let refused = desk.solution(&twice).failure(1);
     assert!(refused.contains(&words), "{refused}");
-    let unsaid = PACK.map(|it| it.strip_prefix("v4.3.1=").unwrap_or(it));
+    let unsaid = PACK.map(|argument| argument.strip_prefix("v4.3.1=").unwrap_or(argument));
     let refused = desk.solution(&unsaid).failure(1);
     assert!(
         refused.contains("cannot determine the version of"),
@@ -180,7 +180,7 @@ fn what_is_no_program_or_has_nothing_to_install_is_refused() {
     assert!(!desk.path("out.iso").exists());
 }
 
-/// It is the publisher's code: nothing but this flag has it run, and never together with another program.
+/// The program is the publisher's code: only this flag runs it, and never in addition to another program.
 #[test]
 fn the_flag_excludes_another_program_and_needs_a_place_for_charts() {
     let desk = desk();
@@ -213,7 +213,7 @@ fn the_documentation_is_packed_as_an_ordinary_image_and_extracted() {
     desk.write("book.html", PAGE);
     let with = |more: &[&str]| desk.solution(&[&PACK[..7], more].concat());
     let packed = with(&["--include-docs=book.html", "--output", "json"]).json();
-    // The other one is the artifact of the chart.
+    // The second image is the artifact of the chart.
     assert_eq!(packed["images"], 2, "{packed:#}");
     let place = concat!("solution-docs:", env!("CARGO_PKG_VERSION"));
     let report = desk.solution(&["validate", "out.iso", "--key", "publisher.pub"]);

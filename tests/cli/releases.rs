@@ -1,26 +1,24 @@
-//! `init --from --as operator`: a release in the shape of an operator for MetalK8s becomes an archive that `validate`
-//! accepts.
+//! `init --from` and a release: the name, version and directory of the source tree, and flags of earlier versions.
 
 use std::path::{Path, PathBuf};
 
 use fixtures::image::{Artifact, ImageBuilder};
 use fixtures::layout::OciLayout;
-use schemas::{ImageSource, OperatorScope, SolutionSource};
-use serde_json::Value;
+use schemas::{ImageSource, SolutionSource};
 
 use crate::common::Desk;
 
-/// What makes an operator of the release that follows.
-const OPERATOR: [&str; 4] = ["init", "--as", "operator", "--from"];
+/// The command that creates a tree from the release that follows.
+const FROM: [&str; 2] = ["init", "--from"];
 
-/// A release that was written for tests.
+/// Returns the path of a release in the fixtures.
 pub(crate) fn release(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/releases");
     path.join(name).display().to_string()
 }
 
-/// Puts an image where each source is, instead of in a registry.
-pub(crate) fn bring_images(desk: &Desk, directory: &str) -> SolutionSource {
+/// Writes an image to the path of each source, in place of a registry.
+pub(crate) fn write_images(desk: &Desk, directory: &str) -> SolutionSource {
     let path = format!("{directory}/solution.yaml");
     let mut text = String::from_utf8(desk.read(&path)).unwrap();
     let source = SolutionSource::from_slice(text.as_bytes()).unwrap();
@@ -47,43 +45,6 @@ pub(crate) fn bring_images(desk: &Desk, directory: &str) -> SolutionSource {
     source
 }
 
-/// Makes a tree of a release, packs and validates it. Gives what `init` said, the tree and what `validate` found.
-#[track_caller]
-fn whole_way(desk: &Desk, release: &str, directory: &str) -> (Value, SolutionSource, Vec<String>) {
-    let made = desk.solution(&[&OPERATOR[..], &[release, "--output", "json"]].concat());
-    assert_eq!(made.code, 0, "{made:?}");
-    let source = bring_images(desk, directory);
-    desk.solution(&[
-        "pack",
-        directory,
-        "-o",
-        "example.iso",
-        "--key",
-        "publisher.key",
-    ])
-    .success();
-    let report = desk.report(&["--key", "publisher.pub"], 0);
-    let findings = report["findings"].as_array().unwrap();
-    let ids = findings
-        .iter()
-        .map(|finding| finding["id"].as_str().unwrap().to_owned());
-    (made.json(), source, ids.collect())
-}
-
-/// What the notes of this weight are about.
-fn about(made: &Value, weight: &str) -> Vec<String> {
-    let notes = made["notes"].as_array().unwrap().iter();
-    notes
-        .filter(|note| note["weight"] == weight)
-        .map(|note| note["about"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-fn images(source: &SolutionSource) -> Vec<String> {
-    let places = source.spec.images.iter();
-    places.map(|image| image.place().to_string()).collect()
-}
-
 pub(crate) fn names(desk: &Desk, directory: &str) -> Vec<String> {
     let entries = std::fs::read_dir(desk.path(directory)).unwrap();
     let mut names: Vec<String> = entries
@@ -94,97 +55,44 @@ pub(crate) fn names(desk: &Desk, directory: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_operator_that_takes_its_configuration_becomes_an_archive() {
-    let desk = Desk::with_key();
-    let (made, source, findings) = whole_way(&desk, &release("shop-operator.yaml"), "shop");
-    assert_eq!(findings, ["practice.requests"]);
-    assert_eq!(source.id().unwrap().to_string(), "shop-2.1.0");
-    assert_eq!(
-        images(&source),
-        ["cache:v7.2.0", "operator:v2.1.0", "till:v2.1.0"]
-    );
-    let operator = source.spec.operator.as_ref().unwrap();
-    assert_eq!(operator.image.name.as_str(), "operator");
-    let program = ["/shop-operator".to_owned()];
-    assert_eq!(operator.command.as_deref(), Some(&program[..]));
-    assert_eq!(
-        operator.args,
-        [
-            "--config=/etc/config/operator.yaml",
-            "--till-image=$(image:till)"
-        ]
-    );
-    let [variable] = &operator.env[..] else {
-        panic!("{:?}", operator.env);
-    };
-    assert_eq!(variable.value, "$(image:cache)");
-    assert_eq!(operator.scope, OperatorScope::Namespace);
-    assert_eq!(about(&made, "decide"), ["images that programs start"]);
-    assert_eq!(about(&made, "chosen"), ["scope"]);
-    assert_eq!(about(&made, "lost"), ["objects"]);
-    let roles = String::from_utf8(desk.read("shop/operator/deploy/role.yaml")).unwrap();
-    assert!(
-        roles.contains("resources: [shops, shops/status]"),
-        "{roles}"
-    );
-    let crd = "shop/operator/deploy/crds/shops.shop.example.test_crd.yaml";
-    let crd = String::from_utf8(desk.read(crd)).unwrap();
-    // Numbers, comments and order are the release's own.
-    let whole = std::fs::read_to_string(release("shop-operator.yaml")).unwrap();
-    assert!(
-        whole.contains(&crd) && crd.contains("minimum: 0.10\n"),
-        "{crd}"
-    );
-}
-
-#[test]
-fn what_to_know_is_said_at_once() {
+fn an_operator_is_no_longer_drafted_from_a_release() {
     let desk = Desk::new();
-    let file = release("shop-operator.yaml");
-    let init = [&OPERATOR[..], &[&file]].concat();
-    let said = desk.solution(&init);
-    for words in [
-        "shop 2.1.0: 3 images",
-        "chosen: scope: Namespace: ",
-        "left out: objects: Service `shop-operator-metrics`: if the operator",
-        "next: read shop/NOTES.md and shop/solution.yaml",
-    ] {
-        assert!(said.stderr.contains(words), "{said:?}");
-    }
-    said.success();
-}
-
-#[test]
-fn what_is_no_such_operator_is_refused_with_what_to_do() {
-    let desk = Desk::new();
-    let hint = "hint: omit `--as operator` to package the release unchanged, or write an operator manually";
-    for (file, words, hint) in [
+    let file = release("cert-keeper.yaml");
+    for (flags, flag) in [
+        (&["--as", "operator"][..], "--as operator"),
         (
-            "cert-keeper.yaml",
-            "no Deployment of the release has the argument `--config`",
-            hint,
+            &["--as=operator", "--deployment", "cert-keeper"],
+            "--as operator",
         ),
-        (
-            "database-operator-bundle",
-            "is an OLM bundle's ClusterServiceVersion",
-            "hint: use the manifests that its project publishes",
-        ),
+        (&["--deployment=cert-keeper"], "--deployment"),
     ] {
-        let file = release(file);
-        let init = [&OPERATOR[..], &[&file]].concat();
-        let said = desk.solution(&init).failure(1);
-        assert!(said.contains(words) && said.contains(hint), "{said}");
+        let said = desk.solution(&[&["init", "--from", &file][..], flags].concat());
+        let said = said.failure(2);
+        for words in [
+            &format!("cannot use `{flag}`: `init` packages every release unchanged"),
+            &format!(
+                "hint: omit `{flag}`; if the import must create an operator, write `spec.operator`"
+            ),
+        ] {
+            assert!(said.contains(words), "{said}");
+        }
         assert_eq!(desk.names(), [""; 0], "something was written");
     }
+    desk.solution(&["init", "--from", &file, "--as", "manifests"])
+        .success();
+    let help = desk.solution(&["init", "--help"]).success();
+    assert!(
+        !help.contains("--as") && !help.contains("--deployment"),
+        "{help}"
+    );
 }
 
 #[test]
 fn the_same_release_gives_the_same_tree() {
     let desk = Desk::new();
     for directory in ["one", "other"] {
-        let arguments = [&release("shop-operator.yaml"), directory, "--name", "app"];
-        desk.solution(&[&OPERATOR[..], &arguments].concat())
-            .success();
+        let arguments = [&release("cert-keeper.yaml"), directory, "--name", "app"];
+        desk.solution(&[&FROM[..], &arguments].concat()).success();
     }
     let diff = desk.run("diff", &["--recursive", "one", "other"]);
     assert_eq!((diff.code, diff.stdout.as_str()), (0, ""));
@@ -194,17 +102,17 @@ fn the_same_release_gives_the_same_tree() {
 fn a_directory_is_written_only_when_it_is_empty() {
     let desk = Desk::new();
     desk.write("app/mine", "mine");
-    let file = release("shop-operator.yaml");
+    let file = release("cert-keeper.yaml");
     let text = desk
-        .solution(&[&OPERATOR[..], &[&file, "app"]].concat())
+        .solution(&[&FROM[..], &[&file, "app"]].concat())
         .failure(1);
     assert!(text.contains("`app` is not an empty directory"), "{text}");
     assert_eq!(names(&desk, "app"), ["mine"]);
     std::fs::create_dir(desk.path("empty")).unwrap();
-    desk.solution(&[&OPERATOR[..], &[&file, "empty"]].concat())
+    desk.solution(&[&FROM[..], &[&file, "empty"]].concat())
         .success();
     let text = desk
-        .solution(&[&OPERATOR[..], &[&file, "app/mine"]].concat())
+        .solution(&[&FROM[..], &[&file, "app/mine"]].concat())
         .failure(1);
     assert!(
         text.contains("`app/mine` is not an empty directory"),
@@ -215,28 +123,18 @@ fn a_directory_is_written_only_when_it_is_empty() {
 #[test]
 fn names_and_versions_can_be_given() {
     let desk = Desk::new();
-    let file = release("shop-operator.yaml");
+    let file = release("cert-keeper.yaml");
     let wished = ["--name", "metrics", "--version", "1.2.3-rc.1"];
-    desk.solution(&[&OPERATOR[..], &[&file, "somewhere"], &wished].concat())
+    desk.solution(&[&FROM[..], &[&file, "somewhere"], &wished].concat())
         .success();
     let source = SolutionSource::from_slice(&desk.read("somewhere/solution.yaml")).unwrap();
     assert_eq!(source.id().unwrap().to_string(), "metrics-1.2.3-rc.1");
-    desk.solution(&[&OPERATOR[..], &[&file, "shop"]].concat())
+    desk.solution(&[&FROM[..], &[&file, "shop"]].concat())
         .success();
     let source = SolutionSource::from_slice(&desk.read("shop/solution.yaml")).unwrap();
-    assert_eq!(source.id().unwrap().to_string(), "shop-2.1.0");
+    assert_eq!(source.id().unwrap().to_string(), "shop-1.16.1");
     desk.solution(&["init", "--name", "x", "app"]).failure(2);
     desk.solution(&["init"]).failure(2);
-    let text = desk
-        .solution(&[&OPERATOR[..], &[&file, "x", "--deployment", "other"]].concat())
-        .failure(1);
-    assert!(
-        text.contains("no Deployment `other` with the argument `--config`")
-            && text.contains(
-                "Deployments with it: `shop-operator`\nhint: choose one with `--deployment`"
-            ),
-        "{text}"
-    );
     let missing: PathBuf = desk.path("missing.yaml");
     let missing = missing.display().to_string();
     desk.solution(&["init", "--from", &missing]).failure(1);

@@ -1,4 +1,4 @@
-//! What a deployment would apply, rendered for a cluster that is only imagined.
+//! `solution render` for an imaginary cluster.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ args: ['--password=$(param:password)']}]}}}}
 {apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: web}, spec: {}}
 ";
 
-/// A desk with an archive that has an operator and a set.
+/// Returns a desk with an archive that has an operator and a manifest set.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
@@ -50,11 +50,11 @@ fn render(desk: &Desk, more: &[&str]) -> Answer {
     desk.solution(&[&["render", "a.iso"], &PLACE[..], more].concat())
 }
 
-/// The object of this kind and name in a rendering.
+/// Returns the object of this kind and name in a rendering.
 fn object<'a>(rendered: &'a Value, kind: &str, name: &str) -> &'a Value {
     let manifests = rendered["manifests"].as_array().unwrap().iter();
-    let mut objects = manifests.map(|it| &it["object"]);
-    let found = objects.find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+    let mut objects = manifests.map(|manifest| &manifest["object"]);
+    let found = objects.find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
     found.unwrap_or_else(|| panic!("there is no {kind} {name}: {rendered:#}"))
 }
 
@@ -97,8 +97,12 @@ fn a_site_that_nobody_can_reach_gets_its_own_addresses_values_and_patches() {
     object(&rendered, "Namespace", "prod");
     object(&rendered, "PodMonitor", "web");
     let manifests = rendered["manifests"].as_array().unwrap();
-    let random = manifests.iter().filter(|it| it["random"] == true);
-    let random: Vec<&Value> = random.map(|it| &it["object"]["metadata"]["name"]).collect();
+    let random = manifests
+        .iter()
+        .filter(|manifest| manifest["random"] == true);
+    let random: Vec<&Value> = random
+        .map(|manifest| &manifest["object"]["metadata"]["name"])
+        .collect();
     assert_eq!(random, ["example-parameters-1", "web"]);
     let shown = render(
         &desk,
@@ -127,7 +131,7 @@ fn each_object_is_a_document_or_a_file_of_its_own() {
     let said = render(&desk, &into).success();
     let mut files: Vec<String> = fs::read_dir(desk.path("out"))
         .unwrap()
-        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort();
     assert_eq!(
@@ -137,9 +141,9 @@ fn each_object_is_a_document_or_a_file_of_its_own() {
     assert_eq!(files[0], "0001-namespace-prod.yaml");
     let all = files
         .iter()
-        .map(|it| String::from_utf8(desk.read(&format!("out/{it}"))).unwrap());
+        .map(|name| String::from_utf8(desk.read(&format!("out/{name}"))).unwrap());
     assert_eq!(all.collect::<String>(), stream);
-    // Nothing of it stays among the files of another rendering.
+    // Files of one rendering are not mixed with those of another.
     let refused = render(&desk, &into).failure(2);
     assert!(refused.contains("`out` is not empty"), "{refused}");
 }

@@ -1,12 +1,12 @@
-//! Findings for review tools: SARIF and JUnit on standard output, and people's words beside them.
+//! Findings for review tools: SARIF and JUnit on standard output, and the text for users on standard error.
 
 use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};
 
 use crate::common::{Answer, Desk};
 
-/// A desk with the example's tree in a folder, of which something is worth a warning.
-pub(crate) fn desk(tree: &str) -> Desk {
+/// Returns a desk with the example's tree in a folder, for which `validate` reports a warning.
+pub(crate) fn desk_with_warning(tree: &str) -> Desk {
     let desk = Desk::with_key();
     std::fs::create_dir_all(desk.path(tree)).unwrap();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, tree);
@@ -18,17 +18,18 @@ pub(crate) fn desk(tree: &str) -> Desk {
     desk
 }
 
-/// What GitHub's upload asks for. The whole schema of OASIS was compared by hand: its terms are not those of this repository.
+/// The requirements of GitHub's upload. The full schema of OASIS was compared manually, because its licence differs
+/// from that of this repository.
 const SCHEMA: &str = include_str!("../data/sarif-upload.schema.json");
 
-/// The results of a document that is inside the schema, each with the rule that it names.
+/// Returns the results of a document that matches the schema, each with the rule that it names.
 #[track_caller]
 pub(crate) fn sarif(answer: &Answer) -> Vec<Value> {
     let log: Value =
         serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
     let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
     let errors = schema.iter_errors(&log);
-    let errors = errors.map(|it| format!("{}: {it}", it.instance_path()));
+    let errors = errors.map(|error| format!("{}: {error}", error.instance_path()));
     let errors: Vec<String> = errors.collect();
     assert!(errors.is_empty(), "{errors:#?}");
     let run = &log["runs"][0];
@@ -45,7 +46,7 @@ pub(crate) fn sarif(answer: &Answer) -> Vec<Value> {
 
 #[test]
 fn sarif_is_as_an_upload_asks_for() {
-    let desk = desk("apps/source");
+    let desk = desk_with_warning("apps/source");
     let arguments = ["pack", "./apps/source", "--check", "--output", "sarif"];
     let answer = desk.solution(&arguments);
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -56,7 +57,7 @@ fn sarif_is_as_an_upload_asks_for() {
     let place = &results[0]["locations"][0]["physicalLocation"];
     let artifact = json!({ "uri": "apps/source/solution.yaml", "uriBaseId": "%SRCROOT%" });
     assert_eq!(place["artifactLocation"], artifact);
-    // People read the same beside it.
+    // Users see the same finding on standard error.
     let told = "warning[practice.display-name]";
     assert!(answer.stderr.contains(told), "{answer:?}");
     assert!(
@@ -81,7 +82,7 @@ fn sarif_is_as_an_upload_asks_for() {
 
 #[test]
 fn junit_has_a_case_for_the_answer_and_for_each_rule_that_found_something() {
-    let desk = desk("apps/source");
+    let desk = desk_with_warning("apps/source");
     let pack = [
         "pack",
         "apps/source",
@@ -120,7 +121,7 @@ fn junit_has_a_case_for_the_answer_and_for_each_rule_that_found_something() {
 
 #[test]
 fn both_reports_are_written_in_one_run_with_the_same_paths() {
-    let desk = desk("apps/source");
+    let desk = desk_with_warning("apps/source");
     let roles = "apps/source/operator/deploy/role.yaml";
     let arguments = [
         "pack",
@@ -133,7 +134,7 @@ fn both_reports_are_written_in_one_run_with_the_same_paths() {
     ];
     let answer = desk.solution(&arguments);
     assert_eq!(answer.code, 0, "{answer:?}");
-    // Standard output is people's.
+    // Standard output contains the text for users.
     assert!(
         answer.stdout.contains("solution    example-1.0.0"),
         "{answer:?}"
@@ -150,7 +151,8 @@ fn both_reports_are_written_in_one_run_with_the_same_paths() {
     assert!(junit.contains(&case), "{junit}");
     assert!(junit.contains(&format!("warning: {uri}:{line}")), "{junit}");
 
-    // Also where the tree is refused, with the file and the line of a file below it, and over what an earlier run wrote.
+    // The same applies to a refused tree: the report names the file and its line, and replaces the report of an earlier
+    // run.
     let bad = format!("{}\n  - [\n", String::from_utf8(desk.read(roles)).unwrap());
     desk.write(roles, bad);
     let answer = desk.solution(&[&arguments[..], &["--output", "json"]].concat());
@@ -164,7 +166,7 @@ fn both_reports_are_written_in_one_run_with_the_same_paths() {
     let sarif = read("all.sarif");
     assert!(sarif.contains(roles), "{sarif}");
 
-    // A run that cannot judge leaves nothing that could be taken for its answer.
+    // A run that fails leaves no report that could be mistaken for its result.
     let answer = desk.solution(&[&arguments[..], &["--findings-policy", "none.yaml"]].concat());
     answer.failure(2);
     assert!(!desk.path("junit.xml").exists() && !desk.path("all.sarif").exists());
@@ -194,7 +196,7 @@ fn only_verbs_that_find_something_show_it_so() {
         let said = "error: cannot use SARIF or JUnit here: these are formats of findings";
         assert!(answer.stderr.starts_with(said), "{answer:?}");
     }
-    // Help and completion offer them where they are, and nowhere else.
+    // Help and completion offer the formats only for the commands that support them.
     for (verb, is_offered) in [("validate", true), ("pack", true), ("status", false)] {
         let help = desk.solution(&[verb, "--help"]).success();
         assert_eq!(help.contains("sarif"), is_offered, "{verb}");

@@ -1,14 +1,14 @@
-//! `solution site rbac`: which rights an archive takes, without a cluster.
+//! `solution site rbac`, which prints the permissions that an archive needs, without a cluster.
 
 use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};
 
 use crate::common::Desk;
 
-/// The rules of the printed roles that lie in a namespace, or in none.
+/// Returns the rules of the printed roles in a namespace, or of those without one.
 fn rules(list: &Value, namespace: &Value) -> Vec<Value> {
     let items = list["items"].as_array().unwrap().iter();
-    let roles = items.filter(|it| it["metadata"]["namespace"] == *namespace);
+    let roles = items.filter(|role| role["metadata"]["namespace"] == *namespace);
     roles
         .filter_map(|role| role["rules"].as_array())
         .flatten()
@@ -44,10 +44,10 @@ fn an_archive_takes_its_own_rules_and_its_own_crds() {
     });
     assert!(cluster.contains(&crd), "{list:#}");
     assert!(!cluster.contains(&of_role), "{list:#}");
-    // In any environment there is no namespace to end at.
+    // For any environment, the roles cannot be limited to a namespace.
     let any = desk.solution(&[&rbac[..], &["--verb", "deploy"]].concat());
     assert!(rules(&any.json(), &Value::Null).contains(&of_role));
-    // Who only imports grants nothing.
+    // A user who only imports cannot grant permissions.
     let import = desk.solution(&[&rbac[..], &["--verb", "import"]].concat());
     assert!(
         !import.stdout.contains("example.metalk8s.test\""),
@@ -96,7 +96,7 @@ fn a_subject_that_is_none_is_a_wrong_command_line() {
     }
 }
 
-/// Who administers one namespace alone is given no role that could not deploy the version at last.
+/// The administrator of a single namespace gets no role for a version that cannot be deployed with it.
 #[test]
 fn no_roles_are_printed_for_what_nobody_deploys_in_one_namespace_alone() {
     let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: web}, data: {}}\n";
@@ -144,7 +144,7 @@ rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]
     }
 }
 
-/// `status` reads the workloads that sets brought, of whatever kind, and no more of them than that.
+/// `status` reads the workloads of manifest sets of any kind, and nothing else.
 #[test]
 fn who_sees_how_a_version_stands_reads_the_workloads_that_it_carries() {
     let release = "apiVersion: apps/v1

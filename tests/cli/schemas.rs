@@ -1,4 +1,4 @@
-//! `solution schema`, and the line by which editors find a schema beside what the program writes.
+//! `solution schema`, and the line that names the schema in documents that the program writes.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::common::Desk;
 
 const RELEASE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, namespace: shop}\n";
 
-/// The schema that the first line of a document names, as the program prints it.
+/// Returns the schema that the first line of a document names, as the program prints it.
 fn schema_of(desk: &Desk, path: &str) -> Value {
     let text = String::from_utf8(desk.read(path)).unwrap();
     let first = text.lines().next().unwrap();
@@ -47,7 +47,7 @@ fn what_is_written_names_the_schema_that_is_printed() {
     ] {
         assert_eq!(schema_of(&desk, path)["title"], title, "{path}");
     }
-    // Whoever reads them passes over the line.
+    // Readers ignore the line.
     desk.solution(&["site", "check", "site.yaml"]).success();
     desk.solution(&["pack", "shop", "--check"]).success();
 }

@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: every verb ends within a second, with the code of the signal and a sentence on what is done.
+//! Ctrl-C, SIGTERM and SIGHUP: every command ends within a second, with the signal's exit code and a message about the
+//! completed steps.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -9,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::Desk;
-use crate::common::results::outside;
+use crate::common::results::schema_violations;
 
 const ALL: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
 
-/// How a program has ended after a signal.
+/// The end of a program after a signal.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -24,7 +25,7 @@ struct Ended {
 
 impl Ended {
     /// Sends a signal and waits for the end.
-    fn by(child: Child, signal: Signal) -> Self {
+    fn after_signal(child: Child, signal: Signal) -> Self {
         let began = Instant::now();
         kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
@@ -36,10 +37,10 @@ impl Ended {
         }
     }
 
-    /// Ends so each time, and within a second: on a machine with so much else to do that it takes longer, in one of
-    /// some tries.
+    /// Asserts the exit code and message of every attempt, and that an attempt ends within a second. On a busy machine,
+    /// one of several attempts must be fast enough.
     #[track_caller]
-    fn must(code: i32, stderr: &str, mut end: impl FnMut() -> Self) -> Self {
+    fn assert_fast(code: i32, stderr: &str, mut end: impl FnMut() -> Self) -> Self {
         for _ in 0..TRIES {
             let ended = end();
             assert_eq!(ended.code, Some(code), "{ended:?}");
@@ -53,14 +54,14 @@ impl Ended {
 }
 
 const TRIES: usize = 5;
-/// Less than the grace that one signal leaves.
+/// The limit for an immediate end, which is shorter than the grace period after one signal.
 const AT_ONCE: Duration = Duration::from_millis(500);
 
-/// What an import says before.
+/// The first message of an import.
 const JUDGED: &str = "signatures checked by --key: 1 of 1 key signed, 1 needed\n";
 const NOTHING: &str = "error: interrupted: nothing was changed\n";
 
-/// An API server that takes connections and never answers, and a kubeconfig that leads to it.
+/// An API server that accepts connections and never answers, and its kubeconfig.
 struct Silent {
     desk: Desk,
     server: TcpListener,
@@ -83,11 +84,11 @@ impl Silent {
         Self { desk, server }
     }
 
-    /// Starts a verb, and ends it once it waits for the server.
+    /// Starts a command, and stops it once it waits for the server.
     fn interrupt(&self, verb: &[&str], signal: Signal) -> Ended {
         let child = start(&self.desk, &[verb, &["--kubeconfig", "config"]].concat());
         let _connection = self.server.accept().unwrap();
-        Ended::by(child, signal)
+        Ended::after_signal(child, signal)
     }
 }
 
@@ -130,7 +131,7 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
         for (signal, code) in ALL {
             let talk = if verb == import { JUDGED } else { "" };
             let said = format!("{talk}{NOTHING}");
-            Ended::must(code, &said, || silent.interrupt(verb, signal));
+            Ended::assert_fast(code, &said, || silent.interrupt(verb, signal));
         }
     }
 }
@@ -163,11 +164,11 @@ fn a_verb_that_reads_waits_no_longer_than_it_may() {
 #[test]
 fn the_sentence_has_a_form_for_programs() {
     let (silent, verb) = (Silent::new(), ["status", "--output", "json"]);
-    let ended = Ended::must(143, "", || silent.interrupt(&verb, Signal::TERM));
+    let ended = Ended::assert_fast(143, "", || silent.interrupt(&verb, Signal::TERM));
     let said: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(said["error"], "interrupted: nothing was changed");
     assert_eq!(said["answer"], "unknown");
-    let outside = outside(&verb.map(str::to_owned), &said);
+    let outside = schema_violations(&verb.map(str::to_owned), &said);
     assert!(outside.is_empty(), "{outside:#?}");
 }
 
@@ -193,7 +194,7 @@ fn a_pack_of_a_source_leaves_nothing_behind() {
         let tree = std::fs::read_dir(desk.path("tmp")).unwrap();
         let modes = tree.map(|entry| entry.unwrap().metadata().unwrap().mode() & 0o777);
         assert_eq!(modes.collect::<Vec<_>>(), [0o700]);
-        let ended = Ended::by(child, signal);
+        let ended = Ended::after_signal(child, signal);
         let said = "error: interrupted: `shop-1.0.0.iso` was not written; run the same command again: cached content is not downloaded again\n";
         assert_eq!(ended.code, Some(code), "{ended:?}");
         assert!(ended.stderr.ends_with(said), "{ended:?}");
@@ -203,8 +204,8 @@ fn a_pack_of_a_source_leaves_nothing_behind() {
     }
 }
 
-/// A verb that waits for a passphrase on standard input, where no signal wakes it.
-fn deaf(desk: &Desk) -> (Child, ChildStdin) {
+/// Starts a command that waits for a passphrase on standard input, where no signal wakes it.
+fn start_with_open_stdin(desk: &Desk) -> (Child, ChildStdin) {
     waiting(start(
         desk,
         &["keygen", "other", "--encrypt", "--passphrase-file", "-"],
@@ -214,7 +215,7 @@ fn deaf(desk: &Desk) -> (Child, ChildStdin) {
 fn waiting(mut child: Child) -> (Child, ChildStdin) {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"not a line yet").unwrap();
-    // It reads once the pipe is empty.
+    // An empty pipe shows that the program reads.
     while rustix::io::ioctl_fionread(&stdin).is_ok_and(|left| left > 0) {
         std::thread::yield_now();
     }
@@ -225,9 +226,9 @@ fn waiting(mut child: Child) -> (Child, ChildStdin) {
 fn a_verb_that_cannot_notice_is_ended_all_the_same() {
     let desk = Desk::new();
     for (signal, code) in ALL {
-        Ended::must(code, NOTHING, || {
-            let (child, _stdin) = deaf(&desk);
-            Ended::by(child, signal)
+        Ended::assert_fast(code, NOTHING, || {
+            let (child, _stdin) = start_with_open_stdin(&desk);
+            Ended::after_signal(child, signal)
         });
     }
 }
@@ -235,7 +236,7 @@ fn a_verb_that_cannot_notice_is_ended_all_the_same() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let desk = Desk::new();
-    let at_once = (0..TRIES).any(|_| second_signal(&desk) < AT_ONCE);
+    let at_once = (0..TRIES).any(|_| measure_second_signal(&desk) < AT_ONCE);
     assert!(at_once, "it took its time {TRIES} times in a row");
 }
 
@@ -250,17 +251,17 @@ fn a_program_that_nohup_has_started_outlives_its_terminal() {
     let child = nohup.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let (child, _stdin) = waiting(child.unwrap());
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
-    // A second signal would end it without a word.
-    let ended = Ended::by(child, Signal::TERM);
+    // A second signal would end it without a message.
+    let ended = Ended::after_signal(child, Signal::TERM);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(143), NOTHING));
 }
 
-/// How long a program takes to end at its second signal.
-fn second_signal(desk: &Desk) -> Duration {
-    let (mut child, _stdin) = deaf(desk);
+/// Measures the time until a program ends after its second signal.
+fn measure_second_signal(desk: &Desk) -> Duration {
+    let (mut child, _stdin) = start_with_open_stdin(desk);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let began = Instant::now();
-    // One that comes while the first is being taken, on another thread, may count as the first too.
+    // A second signal that arrives while another thread handles the first one may count as the first.
     while child.try_wait().unwrap().is_none() {
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         std::thread::park_timeout(Duration::from_millis(20));

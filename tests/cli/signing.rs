@@ -1,4 +1,4 @@
-//! Signing as companies do it: encrypted keys, keys that are elsewhere, signatures beside the archive.
+//! Signing in a company: encrypted keys, external keys, and detached signatures.
 
 use std::process::Stdio;
 
@@ -7,11 +7,11 @@ use signing::{Passphrase, SecretKey};
 
 use crate::common::{Answer, Desk};
 
-/// Where the statement lies in an archive.
+/// The range of the statement in an archive.
 const STATEMENT: std::ops::Range<usize> = 65_536..2 * 65_536;
 
-/// A desk with an archive and an encrypted key, `locked`, whose passphrase is in `pass`.
-fn with_locked_key() -> Desk {
+/// Returns a desk with an archive and an encrypted key, `locked`, whose passphrase is in `pass`.
+fn desk_with_locked_key() -> Desk {
     let desk = Desk::with_archive();
     desk.write("pass", "open sesame\n");
     let keygen = ["keygen", "locked", "--encrypt", "--passphrase-file", "pass"];
@@ -19,8 +19,8 @@ fn with_locked_key() -> Desk {
     desk
 }
 
-/// The program where no terminal is, as in CI.
-fn without_terminal(desk: &Desk, arguments: &[&str], passphrase: Option<&str>) -> Answer {
+/// Runs the program without a terminal, as in CI.
+fn run_without_terminal(desk: &Desk, arguments: &[&str], passphrase: Option<&str>) -> Answer {
     let program = desk.command();
     let mut command = std::process::Command::new("setsid");
     command
@@ -34,7 +34,7 @@ fn without_terminal(desk: &Desk, arguments: &[&str], passphrase: Option<&str>) -
     if let Some(passphrase) = passphrase {
         command.env("SOLUTION_KEY_PASSPHRASE", passphrase);
     }
-    Answer::of(&mut command)
+    Answer::from_command(&mut command)
 }
 
 fn archive_id(desk: &Desk) -> String {
@@ -44,7 +44,7 @@ fn archive_id(desk: &Desk) -> String {
 
 #[test]
 fn an_encrypted_key_signs_with_its_passphrase() {
-    let desk = with_locked_key();
+    let desk = desk_with_locked_key();
     let pem = String::from_utf8(desk.read("locked.key")).unwrap();
     assert!(
         pem.starts_with("-----BEGIN ENCRYPTED PRIVATE KEY-----"),
@@ -60,16 +60,16 @@ fn an_encrypted_key_signs_with_its_passphrase() {
     desk.solution(&["validate", "a.iso", "--key", "locked.pub"])
         .success();
     let sign = ["sign", "example.iso", "--key", "locked.key"];
-    without_terminal(&desk, &sign, Some("open sesame")).success();
+    run_without_terminal(&desk, &sign, Some("open sesame")).success();
     desk.solution(&["validate", "example.iso", "--key", "locked.pub"])
         .success();
-    // Standard input does as well, with the line's end of any system.
+    // Standard input works too, with any line ending.
     let mut command = desk.command();
     command.args(["pack", "source", "-o", "b.iso", "--key", "locked.key"]);
     desk.write("input", "open sesame\r\n");
     let input = std::fs::File::open(desk.path("input")).unwrap();
     command.args(["--passphrase-file", "-"]).stdin(input);
-    Answer::of(&mut command).success();
+    Answer::from_command(&mut command).success();
     assert!(
         desk.read("a.iso") == desk.read("b.iso"),
         "the archives differ"
@@ -78,10 +78,10 @@ fn an_encrypted_key_signs_with_its_passphrase() {
 
 #[test]
 fn without_the_right_passphrase_nothing_is_signed() {
-    let desk = with_locked_key();
+    let desk = desk_with_locked_key();
     let before = desk.read("example.iso");
     let sign = ["sign", "example.iso", "--key", "locked.key"];
-    let text = without_terminal(&desk, &sign, None).failure(2);
+    let text = run_without_terminal(&desk, &sign, None).failure(2);
     for word in [
         "no terminal",
         "--passphrase-file",
@@ -89,7 +89,7 @@ fn without_the_right_passphrase_nothing_is_signed() {
     ] {
         assert!(text.contains(word), "{text}");
     }
-    let text = without_terminal(&desk, &sign, Some("open sesam")).failure(1);
+    let text = run_without_terminal(&desk, &sign, Some("open sesam")).failure(1);
     assert!(text.contains("does not decrypt the secret key"), "{text}");
     assert!(!text.contains("sesam"), "{text}");
     desk.write("empty", "\nopen sesame\n");
@@ -102,13 +102,13 @@ fn without_the_right_passphrase_nothing_is_signed() {
         .failure(3);
     assert!(text.contains("`nowhere`"), "{text}");
     assert!(desk.read("example.iso") == before, "it was written to");
-    // A pack knows before it begins.
+    // `pack` checks the passphrase before it starts.
     let pack = ["pack", "source", "-o", "a.iso", "--key", "locked.key"];
-    without_terminal(&desk, &pack, Some("wrong")).failure(1);
+    run_without_terminal(&desk, &pack, Some("wrong")).failure(1);
     assert!(!desk.path("a.iso").exists());
-    // A new key too: no file is left behind.
+    // The same applies to a new key: no file is left behind.
     let keygen = ["keygen", "other", "--encrypt"];
-    without_terminal(&desk, &keygen, None).failure(2);
+    run_without_terminal(&desk, &keygen, None).failure(2);
     let text = desk
         .solution(&["keygen", "other", "--passphrase-file", "pass"])
         .failure(2);
@@ -135,7 +135,7 @@ fn a_key_that_is_elsewhere_signs_what_it_is_given() {
     );
     let payload = desk.read("payload");
     assert!(payload.starts_with(b"DSSEv1 28 application/vnd.in-toto+json "));
-    // The outside signer, as far as this test goes.
+    // This code replaces the external signer.
     let device = SecretKey::generate().unwrap();
     desk.write("device.pub", device.public().to_pem());
     let start = payload.windows(2).position(|two| two == b" {").unwrap() + 1;
@@ -177,7 +177,7 @@ fn a_key_that_is_elsewhere_signs_what_it_is_given() {
         "2",
     ];
     desk.report(&both, 0);
-    // In both places it counts once, and is the same.
+    // A signature in both places counts once.
     attach("raw", "device.pub", &[]).success();
     assert!(desk.read("example.iso") != before);
     let report = desk.report(&both, 0);
@@ -206,7 +206,7 @@ fn signatures_of_several_reviewers_gather_beside_a_medium_that_is_only_read() {
         .solution(&["inspect", "example.iso", "--output", "json"])
         .json();
     assert_eq!(shown["signatures"].as_array().unwrap().len(), 3);
-    // Two keys at once: all or none.
+    // If one of two keys fails, none is used.
     desk.solution(&["keygen", "c"]).success();
     let beside = desk.read("example.iso.dsse.json");
     let two = ["sign", "example.iso", "--key", "c.key", "--key", "a.key"];
@@ -217,7 +217,7 @@ fn signatures_of_several_reviewers_gather_beside_a_medium_that_is_only_read() {
         desk.read("example.iso.dsse.json") == beside,
         "half was written"
     );
-    // What is malformed is called by its name by every verb.
+    // Every command names a malformed envelope by its file name.
     desk.write("example.iso.dsse.json", &beside[1..]);
     for verb in [
         &["validate", "example.iso", "--key", "publisher.pub"][..],
@@ -250,7 +250,7 @@ fn a_statement_travels_alone_and_is_signed_by_its_id_only() {
     desk.solution(&[&sign[..], &expect, &["--detached"]].concat())
         .failure(2);
     desk.solution(&[&sign[..], &expect].concat()).success();
-    // It comes back as a whole, and brings the signature with it.
+    // The whole envelope is attached again, with its signature.
     let attach = ["sign", "example.iso", "--attach", "statement.dsse.json"];
     let text = desk
         .solution(&[&attach[..], &["--key", "reviewer.pub", "--expect", &other]].concat())

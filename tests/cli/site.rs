@@ -1,4 +1,4 @@
-//! A site's file before any cluster has it.
+//! Checks of a site configuration without a cluster.
 
 use crate::common::Desk;
 
@@ -45,7 +45,7 @@ fn a_wrong_file_is_named_with_what_is_wrong_in_it() {
     ] {
         desk.write("wrong.yaml", format!("{head}{spec}"));
         let mut check = vec!["site", "check", "wrong.yaml"];
-        check.extend(environment.into_iter().flat_map(|it| ["-e", it]));
+        check.extend(environment.into_iter().flat_map(|name| ["-e", name]));
         let refused = desk.solution(&check).failure(1);
         assert!(refused.contains(words), "{refused}");
         assert!(refused.contains("`wrong.yaml`"), "{refused}");

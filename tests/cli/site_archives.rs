@@ -1,8 +1,5 @@
-//! A site's file compared with archives, before any cluster has it. In the place of Helm stands a script; that it says what
-//! Helm says is in `crates/helm/tests`.
-
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+//! Checks of a site configuration against archives, without a cluster. A script replaces Helm; `crates/helm/tests`
+//! shows that Helm gives the same answers.
 
 use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};
@@ -31,8 +28,8 @@ const WORKLOADS: &str = "
 {metadata: {labels: {app: agent}}, spec: {containers: [{name: agent, image: '$(image:example-server)'}]}}}}
 ";
 
-/// What stands in the place of Helm: its schema wants a `host`, a `size` that is a number and a `scale` above 1, and it cannot
-/// render what is `broken`.
+/// The script that replaces Helm. Its schema requires a `host`, a numeric `size` and a `scale` above 1, and it cannot
+/// render a `broken` value.
 const HELM: &str = r#"#!/bin/sh
 [ "$1" = version ] && echo v4.3.1 && exit
 for argument; do case $argument in --values=*) values=${argument#--values=} ;; esac; done
@@ -48,7 +45,8 @@ grep -q '^broken:' "$values" && echo 'Error: no such template' >&2 && exit 1
 exit 0
 "#;
 
-/// A desk with an archive that has all kinds of parts, and a program in Helm's place. The publisher gives these values.
+/// Returns a desk with an archive that has all kinds of parts, and a script that replaces Helm. The publisher sets
+/// these values.
 fn desk(values: &str) -> Desk {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
@@ -64,12 +62,11 @@ fn desk(values: &str) -> Desk {
     let pack = ["pack", "source", "-o", "a.iso", "--no-render"];
     let sign = ["--key", "publisher.key"];
     desk.solution(&[&pack[..], &sign].concat()).success();
-    desk.write("helm", HELM);
-    fs::set_permissions(desk.path("helm"), Permissions::from_mode(0o755)).unwrap();
+    desk.write_script("helm", HELM);
     desk
 }
 
-/// Compares a file with the archive.
+/// Checks a site configuration against the archive.
 fn check(desk: &Desk, spec: &str, arguments: &[&str]) -> Answer {
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
     desk.write("site.yaml", format!("{head}{spec}"));
@@ -200,7 +197,7 @@ fn values_of_parameters_are_judged_as_the_plan_does() {
     check(&desk, good, &[]).success();
 }
 
-/// What `notes` says in JSON of these values of the release.
+/// Returns the `notes` in JSON for these values of the release.
 fn notes(desk: &Desk, values: &str, arguments: &[&str]) -> Value {
     let spec = format!("{{charts: {{example: {{db: {values}}}}}}}");
     let json = [arguments, &["--output", "json"]].concat();
@@ -307,7 +304,7 @@ fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
     );
     let idle = "replicas has no effect on DaemonSet agent (the site's file, entry for example web, workload agent)";
     assert_eq!(json.json()["notes"], json!([idle]));
-    // Where something is in the way they are told as well.
+    // They are also reported in addition to an error.
     let both = format!("{{parameters: {{example: {{hots: a}}}}, workloads: [{entry}]}}");
     let refused = check(&desk, &both, &[]).failure(1);
     assert!(refused.contains(&format!("note: {idle}")), "{refused}");

@@ -1,4 +1,4 @@
-//! `pack` from every source that is a file, what it says with `--check`, and what it keeps for the next time.
+//! `pack` from every source that is a file, the output of `--check`, and the cache for the next run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::common::Desk;
 
-/// A Solution with a saved image, an artifact of each kind and two of three platforms of an index.
+/// Returns a desk with a saved image, an artifact of each kind, and two of three platforms of an index.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     fs::create_dir(desk.path("source")).unwrap();
@@ -168,7 +168,7 @@ fn a_check_refuses_what_packing_would() {
     desk.solution(&[&there[..], &["--force"]].concat())
         .success();
     assert_eq!(desk.read("example.iso"), b"there");
-    // What only `validate` sees: a configuration with another number of layers.
+    // Only `validate` detects this: a configuration with another number of layers.
     let (layer, config) = (
         b"x".to_vec(),
         br#"{"os":"linux","architecture":"amd64","rootfs":{"diff_ids":[]}}"#.to_vec(),
@@ -268,7 +268,7 @@ fn what_was_compressed_is_kept_and_never_believed() {
         (&known["toCompress"], &known["size"]),
         (&json!(0), &first["size"])
     );
-    // One that is damaged is made again, in the same run.
+    // A damaged content is collected again in the same run.
     let contents = desk.path("cache/contents");
     let entry = fs::read_dir(contents)
         .unwrap()
@@ -285,7 +285,7 @@ fn what_was_compressed_is_kept_and_never_believed() {
         "{text}"
     );
     assert!(desk.read("example.iso") == bytes, "the bytes differ");
-    // Without a cache the archive is the same, and nothing else is left.
+    // Without a cache the archive is the same, and no other file is left.
     let before = desk.names();
     desk.solution(&pack(&["--no-cache"])).success();
     assert!(desk.read("example.iso") == bytes, "the bytes differ");
@@ -295,11 +295,11 @@ fn what_was_compressed_is_kept_and_never_believed() {
 /// A registry with a few contents.
 pub(crate) struct SmallRegistry {
     pub(crate) host: String,
-    /// The paths that it was asked for.
+    /// The requested paths.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
 
-/// Serves a registry that has these contents, by the ends of their paths.
+/// Serves a registry with these contents, by the suffixes of their paths.
 pub(crate) fn registry(contents: BTreeMap<String, Vec<u8>>) -> SmallRegistry {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -369,7 +369,7 @@ fn every_image_that_a_registry_does_not_have_is_a_finding_with_its_line() {
     assert_eq!(lines.collect::<Vec<_>>(), [7, 8]);
 }
 
-/// Without a check nobody is asked: the images are added by what the tree says.
+/// Without `--check`, no registry is contacted: the images are added from the tree.
 #[test]
 fn images_are_added_without_a_registry_and_with_a_check_all_of_them_are_asked_for() {
     let desk = Desk::with_key();
@@ -412,7 +412,7 @@ fn images_are_added_without_a_registry_and_with_a_check_all_of_them_are_asked_fo
     assert_eq!(at_once, (1, vec![7, 8]));
 }
 
-/// What a policy refuses is known from the small documents.
+/// The policy needs only the small documents.
 #[test]
 fn what_is_refused_is_refused_before_layers_are_downloaded() {
     let desk = Desk::with_key();

@@ -1,5 +1,5 @@
-//! What a publisher says about the operator's pods: in the archive, for those who know of it, and nothing that is not the
-//! publisher's to say.
+//! The publisher's template for the operator's pods: it is stored in the archive for readers that support it, and it
+//! cannot contain fields that the publisher must not set.
 
 use fixtures::example::{Programs, Release};
 use schemas::Capability;
@@ -18,7 +18,7 @@ const TEMPLATE: &str = "    template:
           - {name: proxy, image: '$(image:example-server)', readinessProbe: {}, resources: {requests: {cpu: 10m}}}
 ";
 
-/// The example, whose operator has this template.
+/// Returns a desk with the example, whose operator has this template.
 fn desk(template: &str) -> Desk {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");

@@ -1,11 +1,11 @@
-//! Whose signatures count where no key is given: the policies of a site.
+//! Trust policies, which name the accepted keys if a command line has none.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::common::{Answer, Desk};
 
-/// Where the desk's user keeps policies.
+/// The folder of the desk user's policies.
 const FOLDER: &str = ".config/solution/trust.d";
 
 fn trust(desk: &Desk, arguments: &[&str]) -> Answer {
@@ -16,8 +16,8 @@ fn validate(desk: &Desk) -> Answer {
     desk.solution(&["validate", "example.iso"])
 }
 
-/// How the publisher is trusted for these Solutions.
-fn acme(solutions: &str) -> [&str; 6] {
+/// Returns the arguments that trust the publisher for these Solutions.
+fn acme_policy(solutions: &str) -> [&str; 6] {
     [
         "add",
         "acme",
@@ -28,10 +28,10 @@ fn acme(solutions: &str) -> [&str; 6] {
     ]
 }
 
-/// A desk with an archive, and a policy `acme` of the publisher's key for these Solutions.
-fn trusting(solutions: &str) -> Desk {
+/// Returns a desk with an archive, and a policy `acme` that trusts the publisher's key for these Solutions.
+fn desk_with_policy(solutions: &str) -> Desk {
     let desk = Desk::with_archive();
-    let add = acme(solutions);
+    let add = acme_policy(solutions);
     trust(&desk, &add).success();
     desk
 }
@@ -41,10 +41,10 @@ fn a_policy_takes_the_place_of_a_key() {
     let desk = Desk::with_archive();
     let text = validate(&desk).failure(2);
     assert!(text.contains("solution trust add"), "{text}");
-    let add = acme("exam*");
+    let add = acme_policy("exam*");
     let text = trust(&desk, &add).failure(2);
     assert!(text.contains("PREFIX-*"), "{text}");
-    let add = acme("example");
+    let add = acme_policy("example");
     let added = trust(
         &desk,
         &[&add[..], &["--comment", "Acme's \"release\" key"]].concat(),
@@ -91,7 +91,7 @@ fn a_policy_takes_the_place_of_a_key() {
 
 #[test]
 fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
-    let desk = trusting("acme-*");
+    let desk = desk_with_policy("acme-*");
     let report = desk.report(&[], 1);
     assert_eq!(report["findings"][0]["id"], "signature.untrusted");
     assert!(
@@ -100,13 +100,13 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
             .contains("no policy of this site covers `example`"),
         "{report:#}"
     );
-    // A key on the command line stands for itself.
+    // A key on the command line replaces the policies.
     desk.report(&["--key", "publisher.pub"], 0);
     desk.solution(&["keygen", "other"]).success();
     let add = ["add", "all", "--key", "publisher.pub", "--solutions", "*"];
     trust(&desk, &add).success();
     desk.report(&[], 0);
-    // A closer policy counts instead, also when it is the stricter one.
+    // The policy with the more specific pattern counts, even if it is stricter.
     let add = [
         "add",
         "strict",
@@ -134,7 +134,7 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
     desk.solution(&["sign", "example.iso", "--key", "other.key"])
         .success();
     desk.report(&[], 0);
-    // None is closer: which counts would be chance.
+    // Neither pattern is more specific, so the choice would be arbitrary.
     let add = ["add", "tie", "--key", "other.pub", "--solutions", "example"];
     let text = trust(&desk, &add).failure(1);
     assert!(
@@ -154,7 +154,7 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
     );
 }
 
-/// The policy of docs/how-to/publish/signing.md, written by hand as it stands there.
+/// The policy of docs/how-to/publish/signing.md, which a user writes manually.
 #[test]
 fn the_guides_policy_is_one() {
     let guide = include_str!("../../docs/how-to/publish/signing.md");
@@ -173,7 +173,7 @@ fn the_guides_policy_is_one() {
     assert_eq!(list["policies"][0]["keys"].as_array().unwrap().len(), 2);
     let report = desk.report(&[], 1);
     assert_eq!(report["judged"]["policy"], "board", "{report:#}");
-    // What is added by the program stands there in the same way.
+    // `trust add` extends the policy in the same form.
     let add = [
         "add",
         "board",
@@ -194,7 +194,7 @@ fn the_guides_policy_is_one() {
 
 #[test]
 fn keys_are_changed_one_by_one() {
-    let desk = trusting("*");
+    let desk = desk_with_policy("*");
     for name in ["next", "third"] {
         desk.solution(&["keygen", name]).success();
     }
@@ -223,7 +223,7 @@ fn keys_are_changed_one_by_one() {
     assert_eq!(keys(&desk), ids[1..]);
     let report = desk.report(&[], 1);
     assert_eq!(report["findings"][0]["id"], "signature.untrusted");
-    // The last key goes with its policy only.
+    // Removing the last key requires removing its policy.
     let text = trust(&desk, &["remove", &ids[1][..12]]).failure(1);
     assert!(text.contains("remove the whole policy"), "{text}");
     let text = trust(&desk, &["remove", "nothing"]).failure(1);
@@ -234,7 +234,7 @@ fn keys_are_changed_one_by_one() {
 
 #[test]
 fn what_others_could_have_written_ends_the_command() {
-    let desk = trusting("*");
+    let desk = desk_with_policy("*");
     let folder = desk.path(FOLDER);
     let file = folder.join("acme.yaml");
     let mode = |path: &std::path::Path, mode| {
@@ -256,7 +256,7 @@ fn what_others_could_have_written_ends_the_command() {
         mode(path, good);
         desk.report(&[], 0);
     }
-    // Who can write to a folder above can take the policies away.
+    // A user with write access to a parent folder can replace the policies.
     for above in [".config/solution", ".config", ""] {
         let path = desk.path(above);
         for bad in [0o775, 0o757] {
@@ -301,7 +301,7 @@ fn what_others_could_have_written_ends_the_command() {
         fs::write(&file, bad).unwrap();
         refused(&["acme.yaml", words]);
     }
-    // What editors keep is passed over, and what cannot be read can be removed.
+    // Files of editors are ignored, and an unreadable policy can be removed.
     fs::write(folder.join(".acme.yaml.swp"), "x").unwrap();
     trust(&desk, &["remove", "acme"]).success();
     trust(&desk, &["list"]).success();
@@ -311,7 +311,7 @@ fn what_others_could_have_written_ends_the_command() {
 fn the_folder_follows_the_users_own_choice() {
     let desk = Desk::with_archive();
     let run = |arguments: &[&str], config: &str| {
-        Answer::of(
+        Answer::from_command(
             desk.command()
                 .args(arguments)
                 .env("XDG_CONFIG_HOME", config),
@@ -331,14 +331,14 @@ fn the_folder_follows_the_users_own_choice() {
     run(&add, chosen).success();
     assert!(desk.path("chosen/solution/trust.d/acme.yaml").exists());
     run(&["validate", "example.iso"], chosen).success();
-    // A path that is not absolute is none (XDG Base Directory Specification).
+    // A relative path is ignored (XDG Base Directory Specification).
     run(&["validate", "example.iso"], "chosen").failure(2);
     let mode = fs::metadata(desk.path("chosen/solution/trust.d/acme.yaml")).unwrap();
     assert_eq!(mode.permissions().mode() & 0o777, 0o644);
 }
 
-/// The line that says where policies were looked for.
-fn looked(answer: &Answer) -> &str {
+/// Returns the line that names the searched folders.
+fn searched_folders(answer: &Answer) -> &str {
     let mut lines = answer.stderr.lines();
     let line = lines.find_map(|line| line.find("looked for policies in ").map(|at| &line[at..]));
     line.unwrap_or_else(|| panic!("{answer:?}"))
@@ -357,7 +357,7 @@ fn which_folders_were_read_is_said_also_when_there_is_none() {
             trust(&desk, &["list"]),
             desk.solution(&import),
         ] {
-            let line = looked(&command);
+            let line = searched_folders(&command);
             assert!(
                 line.starts_with("looked for policies in /etc/solution/trust.d ("),
                 "{line}"
@@ -368,9 +368,9 @@ fn which_folders_were_read_is_said_also_when_there_is_none() {
     told("no such directory");
     fs::create_dir_all(&folder).unwrap();
     told("empty");
-    trust(&desk, &acme("example")).success();
+    trust(&desk, &acme_policy("example")).success();
     told("1 policy");
-    let mut other = acme("*");
+    let mut other = acme_policy("*");
     other[1] = "other";
     trust(&desk, &other).success();
     told("2 policies");
@@ -382,14 +382,14 @@ fn which_folders_were_read_is_said_also_when_there_is_none() {
         (&folders[1]["path"], &folders[1]["policies"]),
         (&shown.to_string().into(), &2.into())
     );
-    // With a key, nothing else is read.
+    // With a key, no policy is read.
     let report = desk.report(&["--key", "publisher.pub"], 0);
     assert!(report.get("policyFolders").is_none(), "{report:#}");
 }
 
 #[test]
 fn a_folder_may_be_a_link_and_one_that_leads_nowhere_is_not_taken_for_none() {
-    let desk = trusting("*");
+    let desk = desk_with_policy("*");
     fs::rename(desk.path(FOLDER), desk.path("site")).unwrap();
     let text = validate(&desk).failure(2);
     assert!(text.contains("(no such directory)"), "{text}");
@@ -405,7 +405,7 @@ fn a_folder_may_be_a_link_and_one_that_leads_nowhere_is_not_taken_for_none() {
     }
 }
 
-/// The home directory of whoever runs the tests, as /etc/passwd has it.
+/// Returns the home directory of the test's user from /etc/passwd.
 fn home_of_the_database() -> Option<String> {
     let user = rustix::process::geteuid().as_raw().to_string();
     let database = fs::read_to_string("/etc/passwd").unwrap();
@@ -423,10 +423,10 @@ fn without_home_the_user_database_says_where_policies_are() {
         let mut command = desk.command();
         command.env_remove("HOME").args(["trust", "list"]);
         home.map(|home| command.env("HOME", home));
-        let answer = Answer::of(&mut command);
+        let answer = Answer::from_command(&mut command);
         if let Some(home) = home_of_the_database() {
             let folder = format!("{home}/{FOLDER} (");
-            assert!(looked(&answer).contains(&folder), "{answer:?}");
+            assert!(searched_folders(&answer).contains(&folder), "{answer:?}");
         } else {
             let text = answer.failure(3);
             assert!(text.contains("the home directory is unknown"), "{text}");

@@ -1,4 +1,4 @@
-//! Sources that unpack to very much, and a cache that others could write to.
+//! Sources that unpack to very much data, and a cache that other users could write to.
 
 use std::fs::{self, Permissions};
 use std::io::Write as _;
@@ -9,10 +9,10 @@ use flate2::write::GzEncoder;
 
 use crate::common::Desk;
 
-/// Bytes of the layer of zeros.
+/// The size of the layer of zeros, in bytes.
 const LARGE: usize = 20_000_000;
 
-/// A Solution with a saved image that is small as long as it is packed.
+/// Returns a desk with a saved image whose compressed layers are small.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     let saved = Saved {
@@ -49,7 +49,7 @@ const PACK: [&str; 8] = [
     "cache",
 ];
 
-fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+fn pack_with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&PACK[..], more].concat()
 }
 
@@ -57,7 +57,9 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 fn a_source_that_unpacks_to_more_than_is_allowed_is_refused_and_leaves_nothing() {
     let desk = desk();
     let packed = fs::metadata(desk.path("source/app.tgz")).unwrap().len();
-    let text = desk.solution(&with(&["--unpack-limit", "5M"])).failure(1);
+    let text = desk
+        .solution(&pack_with(&["--unpack-limit", "5M"]))
+        .failure(1);
     let words = format!(
         "source/app.tgz` has {packed} bytes, and unpacks to more than 5000000; all sources together may unpack to 5000000"
     );
@@ -68,9 +70,12 @@ fn a_source_that_unpacks_to_more_than_is_allowed_is_refused_and_leaves_nothing()
         let left = fs::read_dir(desk.path("cache").join(name)).unwrap();
         assert_eq!(left.count(), 0, "{name}");
     }
-    let text = desk.solution(&with(&["--unpack-limit", "5 M"])).failure(2);
+    let text = desk
+        .solution(&pack_with(&["--unpack-limit", "5 M"]))
+        .failure(2);
     assert!(text.contains("`10Gi`"), "{text}");
-    desk.solution(&with(&["--unpack-limit", "30M"])).success();
+    desk.solution(&pack_with(&["--unpack-limit", "30M"]))
+        .success();
     desk.report(&["--key", "publisher.pub"], 0);
 }
 

@@ -1,4 +1,4 @@
-//! Wrong command lines: in the words and the shape of every other failure, also for programs.
+//! Wrong command lines are reported like every other failure, also as JSON.
 
 use crate::common::Desk;
 
@@ -65,7 +65,7 @@ fn help_is_text_whoever_asks() {
         let text = desk.solution(arguments).success();
         assert!(text.contains(words), "{text}");
     }
-    // Without a command the help is what there is to say.
+    // Without a command, the program prints its help.
     for (arguments, list) in [(&[][..], "Publish:"), (&["trust"], "Commands:")] {
         let text = desk.solution(arguments).failure(2);
         assert!(
@@ -81,8 +81,7 @@ fn what_is_about_a_release_needs_one() {
     for (option, value) in [
         ("--version", "1.0.0"),
         ("--name", "shop"),
-        ("--deployment", "shop"),
-        ("--as", "operator"),
+        ("--as", "manifests"),
     ] {
         let text = desk.solution(&["init", "app", option, value]).failure(2);
         assert!(

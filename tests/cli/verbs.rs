@@ -1,4 +1,4 @@
-//! Each verb doing what it is for.
+//! The main purpose of each command.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -88,7 +88,7 @@ fn init_gives_a_tree_that_pack_reads() {
     let text = desk
         .solution(&["pack", "shop", "-o", "shop.iso", "--key", "publisher.key"])
         .failure(1);
-    // Only the image is missing: everything else is ready.
+    // Everything except the image is ready.
     assert!(text.contains("images/"), "{text}");
     let text = desk.solution(&["init", "shop"]).failure(1);
     assert!(text.contains("solution.yaml"), "{text}");
@@ -126,7 +126,7 @@ fn signatures_beside_the_archive_count() {
     desk.write("draft.iso.dsse.json", &signed[statement.clone()]);
     let text = desk.solution(&validate).success();
     assert!(text.contains("signed by"), "{text}");
-    // Of another archive, and no envelope at all.
+    // The signature of another archive, and a file that is not an envelope.
     let solution = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
     desk.write("source/solution.yaml", solution.replace("Example", "Other"));
     desk.solution(&["pack", "source", "-o", "other.iso", "--unsigned"])
@@ -146,7 +146,7 @@ fn signatures_beside_the_archive_count() {
 fn what_is_damaged_is_neither_signed_nor_shown() {
     let desk = Desk::with_archive();
     let mut bytes = desk.read("example.iso");
-    // In the primary volume descriptor.
+    // This byte is in the primary volume descriptor.
     bytes[16 * 2048 + 200] ^= 1;
     desk.write("example.iso", &bytes);
     desk.solution(&["keygen", "reviewer"]).success();
@@ -197,17 +197,11 @@ fn the_version_names_what_is_read_and_written() {
     assert!(said["helm"].is_null(), "{said}");
 }
 
-/// As in a package: `bin/solution` and `libexec/solution/helm` below one prefix.
+/// The program is installed as in a package: `bin/solution` and `libexec/solution/helm` below one prefix.
 #[test]
 fn the_version_shows_the_helm_that_was_installed_with_the_program() {
     let desk = Desk::new();
-    let helm = |path: &str, script: &str| {
-        desk.write(path, script);
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(desk.path(path), mode).unwrap();
-    };
-    std::fs::create_dir(desk.path("bin")).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_solution"), desk.path("bin/solution")).unwrap();
+    desk.copy_program("bin/solution");
     let version = |helm: Option<&str>, json: bool| {
         let mut command = std::process::Command::new(desk.path("bin/solution"));
         command
@@ -216,11 +210,11 @@ fn the_version_shows_the_helm_that_was_installed_with_the_program() {
             .arg("version");
         command.args(json.then_some("--output=json"));
         command.envs(helm.map(|helm| ("HELM", desk.path(helm))));
-        Answer::of(command.current_dir(desk.path("")))
+        Answer::from_command(command.current_dir(desk.path("")))
     };
-    helm("path/helm", "#!/bin/sh\necho v4.1.1\n");
-    helm("libexec/solution/helm", "#!/bin/sh\necho v4.2.2\n");
-    helm("named", "#!/bin/sh\necho v3.3.3\n");
+    desk.write_script("path/helm", "#!/bin/sh\necho v4.1.1\n");
+    desk.write_script("libexec/solution/helm", "#!/bin/sh\necho v4.2.2\n");
+    desk.write_script("named", "#!/bin/sh\necho v3.3.3\n");
     let packaged = desk.path("libexec/solution/helm");
     let line = format!("\nhelm        v4.2.2 ({})\n", packaged.display());
     let shown = version(None, false).success();

@@ -1,8 +1,8 @@
-//! The scenarios by which upstream accepts its Solutions (`solutions.feature`, and the drafts that never came in), on the
-//! real cluster, each with what upstream's only suppose: the pod is gone, the image comes from the registry when the node
-//! has lost it, and in the end nothing is there that was not there before.
+//! The scenarios by which upstream accepts its Solutions (`solutions.feature`, and the drafts that were never merged),
+//! on the real cluster. Each scenario also checks the effects that upstream's only assume: the pod is deleted, a node
+//! without the image pulls it from the registry, and the cleanup leaves no object behind.
 //!
-//! `docs/development/testing.md` says which test shows which scenario.
+//! `docs/development/testing.md` maps scenarios to tests.
 
 mod isolation;
 mod node;
@@ -71,15 +71,15 @@ fn a_solution_is_upgraded_and_outlives_the_version_before() {
     then_definition_is_of(&site, "1.1.0");
     when_deployed(&site, "1.1.0");
     let operator = then_one_pod_runs(&site, "1.1.0");
-    // What the user asked for is as it was, and is served by the version that he named.
+    // The user's object is unchanged, and is served by the version that it names.
     assert_eq!(uid(&site, "versionserver/web"), server);
     then_the_server_answers(&site, "1.0.0");
 
-    // Upstream unimports at once: here its images are still in use.
+    // Upstream unimports immediately. Here the images are still in use.
     then_unimporting_is_refused(&site, "1.0.0", "Deployment acceptance/web");
     when_a_server_is_asked_for(&site, "1.1.0");
     then_the_server_answers(&site, "1.1.0");
-    // Its old ReplicaSet is no use.
+    // The old ReplicaSet does not count as a use.
     when_ejected(&site, "1.0.0");
     when_unimported(&site, "1.0.0");
     assert_eq!(then_one_pod_runs(&site, "1.1.0"), operator);
@@ -126,7 +126,7 @@ fn an_image_comes_from_the_registry_until_its_version_is_removed() {
     }
     let pull = |version: &str| {
         let image = format!("example-{version}/example-server:{version}");
-        node::while_empty(&site, ENVIRONMENT, node::forget_images);
+        node::run_while_empty(&site, ENVIRONMENT, node::forget_images);
         node::pull(
             &site,
             ENVIRONMENT,
@@ -140,7 +140,7 @@ fn an_image_comes_from_the_registry_until_its_version_is_removed() {
     when_unimported(&site, "1.0.0");
     let refused = pull("1.0.0").unwrap_err();
     assert!(refused.contains("failed to resolve"), "{refused}");
-    // The other version has layers in common with it.
+    // The two versions share layers.
     pull("1.1.0").unwrap();
 }
 
@@ -179,7 +179,7 @@ fn when_ejected(site: &Site, version: &str) {
     fs::remove_file(site.desk.path(&format!("{version}.iso"))).unwrap();
 }
 
-/// Runs a verb that reads from the site's registry.
+/// Runs a command that reads from the site's registry.
 fn with_registry(site: &Site, arguments: &[&str], more: &[&str]) -> Answer {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     site.solution(&[arguments, more, &["--ca-file", &ca]].concat())
@@ -190,7 +190,7 @@ fn when_activated(site: &Site, version: &str) {
 }
 
 fn when_environment_is_made(site: &Site) {
-    site.environment(ENVIRONMENT);
+    site.create_environment(ENVIRONMENT);
     let label = r"{.metadata.labels.solutions\.metalk8s\.scality\.com/environment}";
     let namespace = format!("namespace/{ENVIRONMENT}");
     assert_eq!(site.field("default", &namespace, label), ENVIRONMENT);
@@ -226,7 +226,7 @@ fn when_server_is_given_up(site: &Site) {
 }
 
 fn when_the_node_is_emptied(site: &Site) {
-    node::while_empty(site, ENVIRONMENT, || {
+    node::run_while_empty(site, ENVIRONMENT, || {
         node::forget_images();
         node::restart_kubelet(site);
     });
@@ -248,7 +248,7 @@ fn when_environment_is_deleted(site: &Site) {
     assert!(gone.stderr.contains("NotFound"), "{gone:?}");
 }
 
-/// With its images.
+/// Unimports a version with its images.
 fn when_unimported(site: &Site, version: &str) {
     let unimport = ["unimport", "--yes", "example", version];
     with_registry(site, &unimport, &["--images"]).success();
@@ -258,7 +258,7 @@ fn when_unimported(site: &Site, version: &str) {
     }
 }
 
-/// The versions as `[version, active]`: upstream's list of them, as upstream reads it, and the program's.
+/// Asserts the versions as `[version, active]`: upstream's list as upstream reads it, and the program's output.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "a literal at every place that calls it"
@@ -272,7 +272,7 @@ fn then_available(site: &Site, versions: Value) {
     let list: Value = serde_json::from_str(&list).unwrap();
     let pairs = |list: &Value, version: &str| -> Value {
         let entries = list.as_array().unwrap().iter();
-        let pair = |it: &Value| json!([it.pointer(version).unwrap(), it["active"]]);
+        let pair = |entry: &Value| json!([entry.pointer(version).unwrap(), entry["active"]]);
         entries.map(pair).collect()
     };
     assert_eq!(pairs(&list, "/version"), versions);
@@ -293,7 +293,7 @@ fn then_no_definition_is_left(site: &Site) {
     assert!(gone.stderr.contains("NotFound"), "{gone:?}");
 }
 
-/// The pods of the operator, whatever their state.
+/// Returns the pods of the operator, in any state.
 fn operators(site: &Site) -> Vec<Value> {
     let get = ["get", "pods", "--selector=app=example-operator"];
     let get = [&get[..], &["--output=json"]].concat();
@@ -301,7 +301,7 @@ fn operators(site: &Site) -> Vec<Value> {
     pods["items"].as_array().unwrap().clone()
 }
 
-/// Waits until the operator's only pod is a ready one of this version: its uid, image and how often it was restarted.
+/// Waits until the operator's only pod is a ready one of this version. Returns its uid, image and number of restarts.
 fn then_one_pod_runs(site: &Site, version: &str) -> Value {
     let pod = eventually("one pod runs", || {
         let pods = operators(site);
@@ -316,7 +316,7 @@ fn then_one_pod_runs(site: &Site, version: &str) -> Value {
     let image = format!("{}/{repository}@{digest}", site.pull_registry());
     assert_eq!(pod["spec"]["containers"][0]["image"], *image);
     let status = &pod["status"]["containerStatuses"][0];
-    // A node names it by where it first came from.
+    // The node reports the reference that was pulled first.
     let pulled = status["imageID"].as_str().unwrap();
     assert!(pulled.ends_with(&digest), "{status:#}");
     json!({"uid": pod["metadata"]["uid"], "image": image, "restarts": status["restartCount"]})
@@ -330,7 +330,7 @@ fn uid(site: &Site, object: &str) -> String {
     site.field(ENVIRONMENT, object, "{.metadata.uid}")
 }
 
-/// Waits until the pods of the server are those of this version, and ready.
+/// Waits until the pods of the server have this version and are ready.
 fn then_the_server_answers(site: &Site, version: &str) {
     eventually("the server answers", || {
         let phase = "{.status.phase}/{.status.version}/{.status.readyReplicas}";
@@ -356,7 +356,7 @@ fn then_unimporting_is_refused(site: &Site, version: &str, used: &str) {
     assert_eq!(site.snapshot(), before);
 }
 
-/// Every object of every kind, but for what is remembered of signers and changes.
+/// Asserts that no object of any kind is left, except the records of signers and changes.
 fn then_nothing_is_left(site: &Site, before: &BTreeSet<String>) {
     let after = listing(site);
     let changed: Vec<&String> = before.symmetric_difference(&after).collect();

@@ -1,5 +1,5 @@
-//! A version becomes the active one without being deployed: its CRDs come from what the site keeps, and those of a newer
-//! version go only where nothing needs them.
+//! Versions that are activated without a deployment: their CRDs come from the site's records. CRDs of a newer version
+//! are only removed if no object needs them.
 
 use std::fs;
 
@@ -17,8 +17,8 @@ metadata: {name: web}
 spec: {replicas: 0, version: 1.1.0, greeting: hello}
 ";
 
-/// A site into which both versions were imported, without the archives.
-fn ejected(prefix: &str) -> Site {
+/// Returns a site into which both versions were imported, without the archives.
+fn site_without_archives(prefix: &str) -> Site {
     let site = Site::new(prefix);
     for version in ["1.0.0", "1.1.0"] {
         let archive = format!("{version}.iso");
@@ -41,16 +41,16 @@ fn deploy(site: &Site, more: &[&str]) -> Answer {
     with_ca(site, &["deploy", "example", "-e", "active"], more)
 }
 
-/// The version whose CRD is in the cluster, by its label, and whether it is served.
-fn definition(site: &Site) -> String {
+/// Returns the version whose CRD is in the cluster, by its label, and whether it is served.
+fn served_definition(site: &Site) -> String {
     let version = r"{.metadata.labels.solutions\.metalk8s\.scality\.com/version}";
     let established = r#"{.status.conditions[?(@.type=="Established")].status}"#;
     let path = format!("{version} {established}");
     site.field("default", &format!("crd/{CRD}"), &path)
 }
 
-/// The versions that are active: as upstream's list has it, and as the program tells.
-fn active(site: &Site) -> [Vec<String>; 2] {
+/// Returns the active versions: from upstream's list, and from the program's output.
+fn active_versions(site: &Site) -> [Vec<String>; 2] {
     let list = site.field(
         "metalk8s-solutions",
         "configmap/metalk8s-solutions",
@@ -71,7 +71,7 @@ fn active(site: &Site) -> [Vec<String>; 2] {
 }
 
 #[track_caller]
-fn refused(site: &Site, words: &[&str], act: impl Fn() -> Answer) {
+fn assert_refused(site: &Site, words: &[&str], act: impl Fn() -> Answer) {
     let before = site.snapshot();
     let text = act().failure(1);
     for word in words {
@@ -82,7 +82,7 @@ fn refused(site: &Site, words: &[&str], act: impl Fn() -> Answer) {
 
 #[test]
 fn a_version_is_activated_after_the_archive_was_ejected() {
-    let site = ejected("activate");
+    let site = site_without_archives("activate");
     let before = site.snapshot();
     let plan = activate(&site, &["--dry-run", "--output", "json"]);
     assert_eq!(
@@ -91,7 +91,7 @@ fn a_version_is_activated_after_the_archive_was_ejected() {
         "{plan:?}"
     );
     assert_eq!(plan.json()["crds"][0]["action"], "create");
-    assert_eq!(active(&site), [vec![], vec![] as Vec<String>]);
+    assert_eq!(active_versions(&site), [vec![], vec![] as Vec<String>]);
 
     let receipt = activate(&site, &["--output", "json"]).json();
     let crd = format!("CustomResourceDefinition {CRD}");
@@ -99,8 +99,8 @@ fn a_version_is_activated_after_the_archive_was_ejected() {
     assert_eq!(receipt["objects"], json!([crd, list]));
     assert_eq!(receipt["activated"], json!([CRD]));
     assert_eq!(receipt.get("deployed"), None);
-    assert_eq!(definition(&site), "1.1.0 True");
-    assert_eq!(active(&site), [["1.1.0"], ["1.1.0"]]);
+    assert_eq!(served_definition(&site), "1.1.0 True");
+    assert_eq!(active_versions(&site), [["1.1.0"], ["1.1.0"]]);
 
     let settled = site.snapshot();
     let again = activate(&site, &["--output", "json"]).json();
@@ -108,7 +108,7 @@ fn a_version_is_activated_after_the_archive_was_ejected() {
 
     let text = site.solution(&["deactivate", "--yes", "example"]).success();
     assert!(text.contains("1 object removed"), "{text}");
-    // Both changes are remembered, and nothing else is left.
+    // Both changes have receipts, and no other object is left.
     let receipt = |object: &&str| object.contains("solutions.metalk8s.scality.com/receipt");
     let [after, before] = [site.snapshot(), before].map(|objects| {
         let (receipts, others): (Vec<&str>, Vec<&str>) = objects.lines().partition(receipt);
@@ -119,18 +119,18 @@ fn a_version_is_activated_after_the_archive_was_ejected() {
 
 #[test]
 fn deploying_after_activating_finds_its_crds() {
-    let site = ejected("activate-deploy");
-    site.environment("active");
+    let site = site_without_archives("activate-deploy");
+    site.create_environment("active");
     activate(&site, &["1.0.0"]).success();
     let more = ["1.0.0", "--pull-secret", "login", "--output", "json"];
     let receipt = deploy(&site, &more).json();
     assert_eq!(receipt["deployed"], json!(["active", "active"]));
     let objects = receipt["objects"].to_string();
     assert!(!objects.contains("CustomResourceDefinition"), "{objects}");
-    assert_eq!(definition(&site), "1.0.0 True");
-    // A newer one's CRDs come before its operator.
+    assert_eq!(served_definition(&site), "1.0.0 True");
+    // The CRDs of a newer version are applied before its operator.
     activate(&site, &[]).success();
-    assert_eq!(definition(&site), "1.1.0 True");
+    assert_eq!(served_definition(&site), "1.1.0 True");
     let runs = site.field(
         "active",
         "configmap/metalk8s-environment",
@@ -141,16 +141,16 @@ fn deploying_after_activating_finds_its_crds() {
 
 #[test]
 fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
-    let site = ejected("activate-back");
-    site.environment("active");
+    let site = site_without_archives("activate-back");
+    site.create_environment("active");
     activate(&site, &["1.1.0"]).success();
     activate(&site, &["1.0.0"]).success();
-    assert_eq!(active(&site), [["1.0.0"], ["1.0.0"]]);
+    assert_eq!(active_versions(&site), [["1.0.0"], ["1.0.0"]]);
 
     deploy(&site, &["1.1.0", "--pull-secret", "login"]).success();
     site.desk.write("server.yaml", SERVER);
     let apply = ["apply", "--filename", "server.yaml"];
-    // Where no operator sees it and makes something of it while others look.
+    // No operator watches this namespace, so none creates objects during the test.
     site.kubectl("default", &apply).success();
     let back = || activate(&site, &["1.0.0"]);
     let held = format!("CRD `{CRD}`: existing objects are not compatible with version 1.0.0: ");
@@ -163,39 +163,39 @@ fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
         "example 1.1.0 is deployed in the environment `active`",
         "2 blockers found",
     ];
-    refused(&site, &[&held[..], &running[..]].concat(), back);
+    assert_refused(&site, &[&held[..], &running[..]].concat(), back);
 
-    // Deploying the older one leaves them, and then only the object needs them.
+    // Deploying the older version keeps them. Then only the object needs them.
     deploy(&site, &["1.0.0", "--allow-downgrade"]).success();
-    assert_eq!(definition(&site), "1.1.0 True");
+    assert_eq!(served_definition(&site), "1.1.0 True");
     let one = ["1 blocker found"];
-    refused(&site, &[&held[..], &one[..]].concat(), back);
-    // An object that loses nothing is in nobody's way.
+    assert_refused(&site, &[&held[..], &one[..]].concat(), back);
+    // An object that loses no data blocks nothing.
     let remove = r#"--patch=[{"op": "remove", "path": "/spec/greeting"}]"#;
     let patch = ["patch", "versionserver", "web", "--type=json", remove];
     site.kubectl("default", &patch).success();
     back().success();
-    assert_eq!(definition(&site), "1.0.0 True");
+    assert_eq!(served_definition(&site), "1.0.0 True");
 }
 
 #[test]
 fn a_crd_of_others_is_taken_only_when_told() {
-    let site = ejected("activate-others");
+    let site = site_without_archives("activate-others");
     let file = "1.0.0/operator/deploy/crds/versionservers_crd.yaml";
     let create = ["create", "--filename", file];
     site.kubectl("default", &create).success();
     let words = ["belongs to no Solution", "--adopt crds"];
-    refused(&site, &words, || activate(&site, &["1.0.0"]));
+    assert_refused(&site, &words, || activate(&site, &["1.0.0"]));
     activate(&site, &["1.0.0", "--adopt", "crds"]).success();
-    assert_eq!(definition(&site), "1.0.0 True");
+    assert_eq!(served_definition(&site), "1.0.0 True");
     site.solution(&["deactivate", "--yes", "example"]).success();
-    assert_eq!(definition(&site), " True", "it was there before");
+    assert_eq!(served_definition(&site), " True", "it was there before");
 
     let owner = "solutions.metalk8s.scality.com/solution=other";
     let label = ["label", "crd", CRD, owner];
     site.kubectl("default", &label).success();
     let words = ["belongs to another Solution, `other`"];
-    refused(&site, &words, || {
+    assert_refused(&site, &words, || {
         activate(&site, &["1.0.0", "--adopt", "crds"])
     });
 }
@@ -226,10 +226,10 @@ fn a_crd_that_only_the_newer_version_has_is_named() {
         "solution crds deactivate",
         "1 blocker found",
     ];
-    refused(&site, &words, || activate(&site, &["1.0.0"]));
+    assert_refused(&site, &words, || activate(&site, &["1.0.0"]));
     site.solution(&["deactivate", "--yes", "example"]).success();
     activate(&site, &["1.0.0"]).success();
-    assert_eq!(active(&site), [["1.0.0"], ["1.0.0"]]);
+    assert_eq!(active_versions(&site), [["1.0.0"], ["1.0.0"]]);
 }
 
 #[test]
@@ -239,13 +239,13 @@ fn where_there_is_nothing_to_activate_that_is_said() {
     fs::remove_file(site.desk.path(crd)).unwrap();
     repack(&site, "1.0.0", "without.iso");
     let words = ["no version of example is imported", "solution status"];
-    refused(&site, &words, || activate(&site, &[]));
+    assert_refused(&site, &words, || activate(&site, &[]));
     site.import("without.iso", &[]).success();
     let words = ["example 3.0.0 is not imported", "solution status"];
-    refused(&site, &words, || activate(&site, &["3.0.0"]));
+    assert_refused(&site, &words, || activate(&site, &["3.0.0"]));
     let words = [
         "example-1.0.0 has no CRDs, so there is nothing to activate",
         "solution deploy",
     ];
-    refused(&site, &words, || activate(&site, &[]));
+    assert_refused(&site, &words, || activate(&site, &[]));
 }

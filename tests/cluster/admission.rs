@@ -1,19 +1,19 @@
-//! What decides about objects before the API server keeps them, for as long as a test wants it: left behind, it would decide
-//! for every other test.
+//! Admission policies and webhooks that exist only during one test. If they were left behind, they would affect every
+//! other test.
 
 use std::process::Command;
 
 use crate::common::Answer;
 use crate::site::Site;
 
-/// Policies and webhooks that are there until this is dropped.
+/// Policies and webhooks that are removed on drop.
 pub(crate) struct Admission {
     objects: String,
 }
 
 impl Admission {
-    /// Makes these objects.
-    pub(crate) fn of(site: &Site, objects: &str) -> Self {
+    /// Creates these objects.
+    pub(crate) fn create(site: &Site, objects: &str) -> Self {
         let file = "admission.yaml";
         site.desk.write(file, objects);
         let made = Self {
@@ -24,7 +24,7 @@ impl Admission {
     }
 
     fn kubectl(&self, verb: &str) -> Answer {
-        Answer::of(Command::new("kubectl").args([verb, "--filename", &self.objects]))
+        Answer::from_command(Command::new("kubectl").args([verb, "--filename", &self.objects]))
     }
 }
 

@@ -1,10 +1,10 @@
-//! The table of APIs that Kubernetes deprecates and removes, against what the API server serves, and what it warns of.
+//! The table of deprecated and removed Kubernetes APIs, compared with the API server's resources and warnings.
 
 use serde_json::Value;
 
 use crate::site::Site;
 
-const TABLE: &str = include_str!("../../crates/rules/src/api_lifecycle.txt");
+const TABLE: &str = include_str!("../../crates/rules/src/object/api_lifecycle.txt");
 
 /// A line of the table.
 struct Listed<'a> {
@@ -25,7 +25,7 @@ fn listed(line: &str) -> Listed<'_> {
     }
 }
 
-/// The resource of a kind, if the server has it in this version.
+/// Returns the resource of a kind, if the server serves it in this version.
 fn resource(site: &Site, listed: &Listed<'_>) -> Option<String> {
     let root = if listed.api.contains('/') {
         "apis"
@@ -36,11 +36,11 @@ fn resource(site: &Site, listed: &Listed<'_>) -> Option<String> {
     let answer = site.kubectl("default", &["get", "--raw", &path]);
     let list: Value = (answer.code == 0).then(|| serde_json::from_str(&answer.stdout).unwrap())?;
     let mut resources = list["resources"].as_array()?.iter();
-    let is_it = |it: &&Value| {
-        let name = it["name"].as_str().unwrap_or_default();
-        it["kind"] == listed.kind && !name.contains('/')
+    let is_kind = |resource: &&Value| {
+        let name = resource["name"].as_str().unwrap_or_default();
+        resource["kind"] == listed.kind && !name.contains('/')
     };
-    let resource = resources.find(is_it)?["name"].as_str()?;
+    let resource = resources.find(is_kind)?["name"].as_str()?;
     Some(format!("{path}/{resource}?limit=1"))
 }
 

@@ -1,4 +1,5 @@
-//! Plans that a second person signs: applied if they still hold, and refused, with what moved, if they do not.
+//! Plans that a second person signs. They are applied if they are still valid. Otherwise they are refused, and the
+//! message names the changes.
 
 use schemas::{Envelope, PayloadType};
 use serde_json::json;
@@ -6,11 +7,11 @@ use serde_json::json;
 use crate::common::Answer;
 use crate::site::{Site, variable};
 
-/// A site with version 1.0.0, the environment `approved`, and the keys of two people besides the publisher's.
+/// Returns a site with version 1.0.0, the environment `approved`, and the keys of two people besides the publisher's.
 fn site(prefix: &str) -> Site {
     let site = Site::new(prefix);
     site.import("1.0.0.iso", &[]).success();
-    site.environment("approved");
+    site.create_environment("approved");
     for name in ["reviewer", "stranger"] {
         site.desk.solution(&["keygen", name]).success();
     }
@@ -31,9 +32,9 @@ fn apply(site: &Site, file: &str, more: &[&str]) -> Answer {
     site.solution(&[&always[..], more].concat())
 }
 
-/// That a plan is refused with these words, and nothing written.
+/// Asserts that a plan is refused with these words, and that nothing is written.
 #[track_caller]
-fn refused(site: &Site, file: &str, more: &[&str], words: &[&str]) {
+fn assert_refused(site: &Site, file: &str, more: &[&str], words: &[&str]) {
     let before = site.snapshot();
     let answer = apply(site, file, more);
     assert_eq!((answer.code, site.snapshot()), (1, before), "{answer:?}");
@@ -42,21 +43,21 @@ fn refused(site: &Site, file: &str, more: &[&str], words: &[&str]) {
     }
 }
 
-/// Writes a copy of a plan file with its plan changed, and its signatures or none.
+/// Writes a copy of a plan file with a change to its plan, with or without its signatures.
 fn edit(site: &Site, file: &str, copy: &str, change: [&str; 2], signed: bool) {
     let bytes = site.desk.read(file);
     let envelope = Envelope::from_slice_of(PayloadType::Plan, &bytes).unwrap();
     let payload = String::from_utf8(envelope.payload().to_vec()).unwrap();
     assert!(payload.contains(change[0]), "{}: {payload}", change[0]);
     let payload = payload.replace(change[0], change[1]).into_bytes();
-    let mut edited = Envelope::of(PayloadType::Plan, payload).unwrap();
+    let mut edited = Envelope::unsigned(PayloadType::Plan, payload).unwrap();
     for signature in envelope.signatures().filter(|_| signed) {
         edited.add(signature).unwrap();
     }
     site.desk.write(copy, edited.to_bytes());
 }
 
-fn running(site: &Site) -> String {
+fn running_version(site: &Site) -> String {
     let object = "configmap/metalk8s-environment";
     site.field("approved", object, "{.data.example}")
 }
@@ -72,9 +73,9 @@ fn a_plan_that_a_second_person_signed_is_applied_once() {
     let there = plan(&site, "1.0.0", "plan.json").failure(3);
     assert!(there.contains("exists"), "{there}");
     let unsigned = ["is not signed", "solution sign"];
-    refused(&site, "plan.json", &APPROVED, &unsigned);
+    assert_refused(&site, "plan.json", &APPROVED, &unsigned);
 
-    // What was shown when it was made is shown to whoever signs it, without the cluster.
+    // The signer sees the original output of the plan, without the cluster.
     let shown = site.desk.solution(&["inspect", "plan.json"]).success();
     assert!(shown.contains(planned.stdout.lines().next().unwrap()));
     assert!(shown.contains("diff      create Deployment approved/example-operator"));
@@ -85,9 +86,9 @@ fn a_plan_that_a_second_person_signed_is_applied_once() {
         "{shown}"
     );
     let other = ["--approved-by", "stranger.pub"];
-    refused(&site, "plan.json", &other, &["signed by 0 of the 1 keys"]);
+    assert_refused(&site, "plan.json", &other, &["signed by 0 of the 1 keys"]);
     let both = [APPROVED, other].concat();
-    refused(&site, "plan.json", &both, &["signed by 1 of the 2 keys"]);
+    assert_refused(&site, "plan.json", &both, &["signed by 1 of the 2 keys"]);
 
     let before = site.snapshot();
     let dry = [&both[..], &["--approvals", "1", "--dry-run"]].concat();
@@ -96,7 +97,7 @@ fn a_plan_that_a_second_person_signed_is_applied_once() {
     let receipt = [&APPROVED[..], &["--output", "json"]].concat();
     let receipt = apply(&site, "plan.json", &receipt);
     assert_eq!(receipt.json()["deployed"], json!(["approved", "approved"]));
-    assert_eq!(running(&site), "1.0.0");
+    assert_eq!(running_version(&site), "1.0.0");
 
     let before = site.snapshot();
     let again = apply(&site, "plan.json", &APPROVED);
@@ -124,7 +125,7 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
     };
     annotate("who=somebody");
     let object = "these objects have changed: Deployment approved/example-operator";
-    refused(
+    assert_refused(
         &site,
         "plan.json",
         &APPROVED,
@@ -134,13 +135,13 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
     let dry = [&APPROVED[..], &["--dry-run"]].concat();
     apply(&site, "plan.json", &dry).success();
 
-    // Whoever edits what is shown must leave the signature behind, and then the plan comes out otherwise.
+    // An edited plan has no valid signature, and it differs from the new plan.
     let running = ["\"running\":\"1.0.0\"", "\"running\":\"1.0.1\""];
     edit(&site, "plan.json", "edited.json", running, true);
     let words = ["is not the one that key", "changed it after it was signed"];
-    refused(&site, "edited.json", &APPROVED, &words);
+    assert_refused(&site, "edited.json", &APPROVED, &words);
     edit(&site, "plan.json", "bare.json", running, false);
-    refused(
+    assert_refused(
         &site,
         "bare.json",
         &[],
@@ -148,18 +149,18 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
     );
     let staging = ["\"server\":\"https://", "\"server\":\"https://staging."];
     edit(&site, "plan.json", "staging.json", staging, false);
-    refused(&site, "staging.json", &[], &["the server's address"]);
+    assert_refused(&site, "staging.json", &[], &["the server's address"]);
     let cluster = site.field("default", "namespace/kube-system", "{.metadata.uid}");
     let elsewhere = [cluster.as_str(), "8b1ecb6e-0000-4000-8000-000000000000"];
     edit(&site, "plan.json", "elsewhere.json", elsewhere, false);
     let words = ["created for another cluster", "--context"];
-    refused(&site, "elsewhere.json", &[], &words);
+    assert_refused(&site, "elsewhere.json", &[], &words);
 
-    // The plan for the version before is none for what runs by then, and this one still holds.
+    // The plan for the earlier version no longer applies, and this one is still valid.
     apply(&site, "plan.json", &APPROVED).success();
-    assert_eq!(self::running(&site), "1.1.0");
+    assert_eq!(self::running_version(&site), "1.1.0");
     let words = ["version 1.1.0 is running, and 1.0.0 is older"];
-    refused(&site, "first.json", &[], &words);
+    assert_refused(&site, "first.json", &[], &words);
 }
 
 #[test]
@@ -173,10 +174,10 @@ fn a_plan_for_a_medium_takes_that_medium_only() {
         "example 1.0.0 is not imported",
         "add the path of the archive",
     ];
-    refused(&site, "plan.json", &[], &without);
+    assert_refused(&site, "plan.json", &[], &without);
     let key = ["--key", "publisher.pub"];
     let other = [&["1.1.0.iso"], &key[..]].concat();
-    refused(
+    assert_refused(
         &site,
         "plan.json",
         &other,
@@ -189,8 +190,8 @@ fn a_plan_for_a_medium_takes_that_medium_only() {
     let again = apply(&site, "plan.json", &[]).success();
     assert!(again.contains("already applied: nothing to do"), "{again}");
 
-    // A password is for nobody else to read.
-    site.environment("approved");
+    // Nobody else may read a password.
+    site.create_environment("approved");
     let login =
         json!({ "auths": { variable("SOLUTION_TEST_PULL_REGISTRY"): { "auth": "bm9kZTpwYXNz" } } });
     site.desk.write("nodes.json", login.to_string());

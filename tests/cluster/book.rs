@@ -1,4 +1,4 @@
-//! Every command of docs/how-to/operate, run one after the other as the pages tell an administrator to.
+//! Every command of docs/how-to/operate, executed in the order of the pages.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::common::{Answer, programs};
 use crate::pages::{commands, pages};
 use crate::site::{Site, variable};
 
-/// A desk with the files that the pages name, and nothing that a command on them should make.
+/// Writes the files that the pages name to the desk, except the files that their commands create.
 pub(crate) fn desk(site: &Site) {
     for version in ["1.0.0", "1.1.0"] {
         let archive = |name: &str| site.desk.path(&format!("{name}.iso"));
@@ -20,18 +20,18 @@ pub(crate) fn desk(site: &Site) {
         .write("password", variable("SOLUTION_TEST_REGISTRY_PASSWORD"));
 }
 
-/// Returns a text of a page with this site's names in place of the pages'.
-pub(crate) fn in_site(site: &Site, text: &str) -> String {
+/// Returns a text of a page with this site's names.
+pub(crate) fn replace_names(site: &Site, text: &str) -> String {
     text.replace("nodes.registry.example/apps", &site.pull_registry())
         .replace("registry.example/apps", &site.registry())
         .replace("registry.example", &variable("SOLUTION_TEST_PUSH_REGISTRY"))
 }
 
-/// Runs a line of a page in a shell, with this site's names in place of the pages'.
+/// Runs a line of a page in a shell, with this site's names.
 pub(crate) fn run(site: &Site, line: &str) -> Answer {
-    let line = in_site(site, line);
+    let line = replace_names(site, line);
     let path = format!("{}:{}", programs().display(), variable("PATH"));
-    Answer::of(
+    Answer::from_command(
         Command::new("bash")
             .args(["-c", &line])
             .current_dir(site.desk.path("."))
@@ -42,9 +42,9 @@ pub(crate) fn run(site: &Site, line: &str) -> Answer {
     )
 }
 
-/// What is in the cluster but the namespace of the records and what it holds, and the rights that somebody got, which are
-/// there for good.
-fn beside_records(site: &Site) -> String {
+/// Returns the objects of the cluster, except the namespace of the records with its content, and the permissions that
+/// remain permanently.
+fn objects_without_records(site: &Site) -> String {
     let all = site.snapshot();
     let stays = |object: &&str| {
         object.contains("\"metalk8s-solutions\"") || object.contains("\"solution-user")
@@ -58,8 +58,8 @@ fn an_administrator_can_follow_the_pages() {
     let site = Site::new("book");
     site.forget_signers();
     desk(&site);
-    let before = beside_records(&site);
-    // These have clusters or servers of their own, in other tests.
+    let before = objects_without_records(&site);
+    // Other tests cover these pages, with their own clusters or servers.
     let elsewhere = ["fleets.md", "serve.md"];
     let pages = pages("how-to/operate/").into_iter();
     for page in pages.filter(|page| !elsewhere.iter().any(|other| page.ends_with(other))) {
@@ -71,7 +71,7 @@ fn an_administrator_can_follow_the_pages() {
         }
     }
     assert_eq!(
-        beside_records(&site),
+        objects_without_records(&site),
         before,
         "the last page leaves something"
     );

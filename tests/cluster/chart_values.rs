@@ -1,14 +1,14 @@
-//! Values of charts that a site chooses: in its file, in objects that the file names, and by flags; kept by upgrades,
-//! brought back by the way back, and taken over with a release that was there.
+//! Chart values of a site: in its configuration, in objects that it refers to, and by flags. Upgrades keep them,
+//! rollbacks restore them, and a release that is taken over keeps its values.
 
 use serde_json::{Value, json};
 
-use crate::charts::{HELM, VALUES, helm, import, pack, packed, site, solution, taken_over_by};
+use crate::charts::{HELM, VALUES, helm, import, pack, pack_tree, site, solution, takeover_id};
 use crate::common::Answer;
 use crate::site::Site;
 
-/// Has the site keep a file with these values for a release: the default one, or that of an environment.
-fn choose(site: &Site, release: &str, values: &str, environment: &[&str]) {
+/// Sets these values for a release in the default site configuration, or in that of an environment.
+fn set_values(site: &Site, release: &str, values: &str, environment: &[&str]) {
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";
     let text = format!("{head}spec: {{charts: {{shop: {{{release}: {{values: {values}}}}}}}}}\n");
     site.desk.write("site.yaml", text);
@@ -16,8 +16,8 @@ fn choose(site: &Site, release: &str, values: &str, environment: &[&str]) {
     solution(site, &[&set[..], environment].concat()).success();
 }
 
-/// The greeting and the number of pods in an environment.
-fn chosen(site: &Site, environment: &str) -> String {
+/// Returns the greeting and the number of pods in an environment.
+fn deployed_values(site: &Site, environment: &str) -> String {
     let path = "{.spec.template.metadata.annotations.greeting} {.spec.replicas}";
     site.field(environment, "deployment/web", path)
 }
@@ -25,14 +25,14 @@ fn chosen(site: &Site, environment: &str) -> String {
 #[test]
 fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
     let site = site("charts-values");
-    site.environment("test");
-    choose(
+    site.create_environment("test");
+    set_values(
         &site,
         "web",
         "{greeting: $(namespace), image: {tag: 1.0.0}}",
         &[],
     );
-    choose(
+    set_values(
         &site,
         "web",
         "{replicas: 2, greeting: good day}",
@@ -46,7 +46,7 @@ fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
     let test = |archive: &str, more: &[&str]| {
         let into = ["-e", "test", "--pull-secret", "login"];
         let mut command = site.import_command(archive, &[&into[..], more].concat());
-        Answer::of(command.env("HELM", &*HELM))
+        Answer::from_command(command.env("HELM", &*HELM))
     };
     let shown = test(&archive, &["--dry-run", "--output", "json"]).json();
     let values = &shown["target"]["releases"][0]["values"];
@@ -58,20 +58,20 @@ fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
     ]);
     assert_eq!(*values, expected, "{shown}");
     test(&archive, &[]).success();
-    // No placeholder: so Kubernetes has its own variables.
-    assert_eq!(chosen(&site, "prod"), "$(namespace) 1");
-    assert_eq!(chosen(&site, "test"), "good day 2");
+    // This is not a placeholder, but a reference to a Kubernetes variable.
+    assert_eq!(deployed_values(&site, "prod"), "$(namespace) 1");
+    assert_eq!(deployed_values(&site, "test"), "good day 2");
 
     let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
     test(&next, &[]).success();
-    assert_eq!(chosen(&site, "test"), "good day 2");
+    assert_eq!(deployed_values(&site, "test"), "good day 2");
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let back = ["rollback", "shop", "-e", "test", "--ca-file", &ca];
     solution(&site, &back).success();
-    assert_eq!(chosen(&site, "test"), "good day 2");
+    assert_eq!(deployed_values(&site, "test"), "good day 2");
 
-    // What another value turns on is judged like any release.
-    choose(
+    // Objects that a value enables are checked like any release.
+    set_values(
         &site,
         "web",
         "{image: {repository: other.test/web}}",
@@ -82,24 +82,24 @@ fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
         refused.contains("with images that are not in the archive: other.test/web:1.0.0; turned on by image.repository (the site's file of test)"),
         "{refused}"
     );
-    choose(&site, "webb", "{}", &["-e", "test"]);
+    set_values(&site, "webb", "{}", &["-e", "test"]);
     let checked = solution(&site, &["site", "check"]);
     let words = "release `webb`, which does not exist in any imported version of shop";
     assert!(checked.stderr.contains(words), "{checked:?}");
 }
 
-/// What the plan would do about the release, with the values that it shows.
-fn planned(site: &Site, archive: &str, more: &[&str]) -> Value {
+/// Returns the planned change of the release, with its values.
+fn planned_release(site: &Site, archive: &str, more: &[&str]) -> Value {
     let json = ["--dry-run", "--output", "json"];
     let mut shown = import(site, archive, &[&json[..], more].concat()).json();
     shown["target"]["releases"][0].take()
 }
 
-/// A version whose publisher does not mean a site to choose a value says so where one does.
-fn is_advised(site: &Site) {
+/// Asserts that the plan names values that the publisher does not intend sites to set.
+fn assert_advice(site: &Site) {
     let chart =
         "{name: web, source: 'dir:web', values: [values.yaml], siteValues: {deny: [/replicas]}}";
-    let advised = packed(site, "1.2.0", &format!("  charts: [{chart}]\n"));
+    let advised = pack_tree(site, "1.2.0", &format!("  charts: [{chart}]\n"));
     let unmeant = ["--chart-set", "web:replicas=3", "--dry-run"];
     let shown = import(site, &advised, &unmeant).success();
     let note = "the publisher does not intend sites to set `replicas` of release `web`";
@@ -126,7 +126,7 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
         {"field": "greeting", "value": "a, b", "from": by},
         {"field": "replicas", "value": 2, "from": by},
     ]);
-    assert_eq!(planned(&site, &archive, &flags)["values"], expected);
+    assert_eq!(planned_release(&site, &archive, &flags)["values"], expected);
     let filed = import(
         &site,
         &archive,
@@ -138,7 +138,7 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
         "{refused}"
     );
     import(&site, &archive, &flags).success();
-    assert_eq!(chosen(&site, "prod"), "a, b 2");
+    assert_eq!(deployed_values(&site, "prod"), "a, b 2");
     let record = site.kubectl(
         "metalk8s-solutions",
         &["get", "configmaps", "--output=yaml"],
@@ -146,7 +146,7 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     let record = record.success();
     assert!(record.contains("shop-1.0.0") && !record.contains("hunter2"));
 
-    assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    assert_eq!(planned_release(&site, &archive, &[])["action"], "keep");
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let values = solution(&site, &["values", "shop", "--ca-file", &ca]).success();
     for words in [
@@ -162,18 +162,18 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
         "the chart of release `web` has no value `replcas` (`replcas`); did you mean `replicas`?";
     assert!(shown.contains(note), "{shown}");
     let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
-    let shown = planned(&site, &next, &[]);
+    let shown = planned_release(&site, &next, &[]);
     assert_eq!(shown["values"][1]["from"], "chosen before", "{shown}");
     import(&site, &next, &["--unset", "web:greeting"]).success();
-    assert_eq!(chosen(&site, "prod"), "welcome 2");
+    assert_eq!(deployed_values(&site, "prod"), "welcome 2");
     let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
     solution(&site, &back).success();
-    assert_eq!(chosen(&site, "prod"), "a, b 2");
+    assert_eq!(deployed_values(&site, "prod"), "a, b 2");
     let refused = import(&site, &next, &["--chart-set", "wep:a=1"]).failure(1);
     assert!(refused.contains("did you mean `web`?"), "{refused}");
     import(&site, &next, &["--unset", "web:"]).success();
-    assert_eq!(chosen(&site, "prod"), "welcome 1");
-    is_advised(&site);
+    assert_eq!(deployed_values(&site, "prod"), "welcome 1");
+    assert_advice(&site);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn what_the_schema_of_a_chart_refuses_is_told_with_what_to_do_about_values() {
         assert_eq!(site.snapshot(), before);
     };
     is_refused();
-    // Helm has further words for an upgrade.
+    // Helm's upgrade has additional options.
     import(&site, &archive, &[]).success();
     is_refused();
 }
@@ -234,12 +234,12 @@ fn values_come_from_a_secret_that_nothing_shows() {
         "{shown}"
     );
     import(&site, &archive, &[]).success();
-    assert_eq!(chosen(&site, "prod"), "hush-hush 2");
-    assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    assert_eq!(deployed_values(&site, "prod"), "hush-hush 2");
+    assert_eq!(planned_release(&site, &archive, &[])["action"], "keep");
     hold("not a word");
-    assert_eq!(planned(&site, &archive, &[])["action"], "upgrade");
+    assert_eq!(planned_release(&site, &archive, &[])["action"], "upgrade");
     import(&site, &archive, &[]).success();
-    assert_eq!(chosen(&site, "prod"), "not a word 2");
+    assert_eq!(deployed_values(&site, "prod"), "not a word 2");
     let records = site.kubectl(
         "metalk8s-solutions",
         &["get", "configmaps", "--output=yaml"],
@@ -255,7 +255,7 @@ fn a_release_that_is_adopted_keeps_its_values() {
     let archive = pack(&site, "1.0.0", VALUES);
     let image = crate::charts::SERVER;
     let (repository, tag) = image.rsplit_once(':').unwrap();
-    // As it was installed by hand, with images that no node has.
+    // The release was installed manually, with images that no node has.
     let install = [
         "install",
         "web",
@@ -272,16 +272,16 @@ fn a_release_that_is_adopted_keeps_its_values() {
     helm(&site, &install).success();
     let adopt = ["--adopt", "objects"];
     let refused = import(&site, &archive, &adopt).failure(1);
-    let accept = [&adopt[..], &["--accept", taken_over_by(&refused)]].concat();
-    let shown = planned(&site, &archive, &accept);
+    let accept = [&adopt[..], &["--accept", takeover_id(&refused)]].concat();
+    let shown = planned_release(&site, &archive, &accept);
     let values = shown["values"].as_array().unwrap();
-    let of = |field: &str| values.iter().find(|it| it["field"] == field).unwrap();
+    let of = |field: &str| values.iter().find(|value| value["field"] == field).unwrap();
     assert_eq!(of("replicas")["from"], "of the release that is adopted");
     assert_eq!(of("auth.password")["value"], "***");
     import(&site, &archive, &accept).success();
-    assert_eq!(chosen(&site, "prod"), "by hand 2");
-    assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    assert_eq!(deployed_values(&site, "prod"), "by hand 2");
+    assert_eq!(planned_release(&site, &archive, &[])["action"], "keep");
     let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
     import(&site, &next, &["--chart-set", "web:replicas=1"]).success();
-    assert_eq!(chosen(&site, "prod"), "by hand 1");
+    assert_eq!(deployed_values(&site, "prod"), "by hand 1");
 }

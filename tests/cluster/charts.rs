@@ -1,5 +1,5 @@
-//! Charts from the medium: installed by Helm and tracked by it, with images from the site's registry; upgraded, taken back,
-//! and gone without a rest.
+//! Charts in an archive: Helm installs and tracks them with images from the site's registry. They are upgraded, rolled
+//! back and removed completely.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::carried::{pods, unanswered};
 use crate::common::Answer;
 use crate::pages::{commands, pages};
-use crate::site::{Site, difference, eventually};
+use crate::releases::{break_webhook, pods};
+use crate::site::{Site, consent_id, difference, eventually};
 
 /// The real Helm 4, which `scripts/install-tools` builds.
 pub(crate) static HELM: LazyLock<String> = LazyLock::new(|| {
@@ -28,8 +28,8 @@ pub(crate) static HELM: LazyLock<String> = LazyLock::new(|| {
 
 pub(crate) const SERVER: &str = "registry.example.test/example/server:1.0.0";
 
-/// A chart with what charts have: a server by an image of upstream's, another one by values, a hook, a definition in
-/// `crds/`, a random password, a test of a random name, an object of each revision, and notes.
+/// A chart with common features: a server with an upstream image, another one from values, a hook, a definition in
+/// `crds/`, a random password, a test with a random name, an object for each revision, and notes.
 const TEMPLATES: [(&str, &str); 7] = [
     (
         "web.yaml",
@@ -89,7 +89,7 @@ data: {password: {{ randAlphaNum 16 | b64enc }}}
 {{- end }}
 ",
     ),
-    // A name of its own for each rendering, and one for each revision, as charts have them for tests and Jobs.
+    // Charts use names for each rendering and names for each revision in tests and Jobs.
     (
         "test.yaml",
         "apiVersion: v1
@@ -125,7 +125,8 @@ command: []
 image: {repository: $(image.repository:server), tag: $(image.tag:server)}
 ";
 
-/// A site with Helm, whose user may do anything: what charts take nobody can tell without rendering them.
+/// Returns a site with Helm. Its user has all permissions, because the permissions for a chart are unknown before it is
+/// rendered.
 pub(crate) fn site(prefix: &str) -> Site {
     let site = Site::new(prefix);
     let bind = ["create", "clusterrolebinding", "charts"];
@@ -135,17 +136,17 @@ pub(crate) fn site(prefix: &str) -> Site {
     ];
     site.kubectl("default", &[&bind[..], &to].concat())
         .success();
-    site.environment("prod");
+    site.create_environment("prod");
     site
 }
 
-/// Runs the program where Helm is found.
+/// Runs the program with Helm in `PATH`.
 pub(crate) fn solution(site: &Site, arguments: &[&str]) -> Answer {
-    Answer::of(site.command().env("HELM", &*HELM).args(arguments))
+    Answer::from_command(site.command().env("HELM", &*HELM).args(arguments))
 }
 
-/// A registry with a chart and its image, and a desk with what the page names.
-fn upstream(site: &Site) -> String {
+/// Starts a registry with a chart and its image, and writes the files that the page names.
+fn start_upstream(site: &Site) -> String {
     let host = crate::site::variable("SOLUTION_TEST_PUSH_REGISTRY");
     let registry = format!("{host}/upstream-{}", std::process::id());
     let copy = |from: &str, to: &str| {
@@ -177,13 +178,13 @@ fn upstream(site: &Site) -> String {
             "helm push upstream/podinfo-6.7.0.tgz oci://{registry}/charts --ca-file site-ca.pem"
         ),
     ] {
-        with_helm(site, &line).success();
+        run_with_helm(site, &line).success();
     }
     registry
 }
 
-/// Runs a line of a page where Helm is on the path.
-fn with_helm(site: &Site, line: &str) -> Answer {
+/// Runs a line of a page with Helm in `PATH`.
+fn run_with_helm(site: &Site, line: &str) -> Answer {
     let directory = Path::new(&*HELM).parent().unwrap();
     crate::book::run(site, &format!("PATH={}:$PATH; {line}", directory.display()))
 }
@@ -194,7 +195,7 @@ fn a_new_user_can_follow_the_pages() {
     site.forget_signers();
     fs::remove_file(site.desk.path("publisher.key")).unwrap();
     fs::remove_file(site.desk.path("publisher.pub")).unwrap();
-    let registry = upstream(&site);
+    let registry = start_upstream(&site);
     let pages = pages("getting-started/");
     assert_eq!(pages.len(), 4, "{pages:?}");
     let all: Vec<String> = pages.iter().flat_map(|page| commands(page)).collect();
@@ -204,8 +205,8 @@ fn a_new_user_can_follow_the_pages() {
     let [configuration, choices] = files[..] else {
         panic!("{files:?}");
     };
-    // What `solution setup` writes; its questions have a test of their own.
-    let configuration = crate::book::in_site(&site, configuration)
+    // `solution setup` writes this file; another test covers its questions.
+    let configuration = crate::book::replace_names(&site, configuration)
         .replace("/etc/solution", &site.desk.path(".").display().to_string());
     site.desk
         .write(".config/solution/config.yaml", configuration);
@@ -213,22 +214,22 @@ fn a_new_user_can_follow_the_pages() {
     let mut shown = String::new();
     let mut id = String::new();
     for command in &all {
-        // The registries of the internet have a well-known authority.
+        // Public registries have a well-known certificate authority.
         let line = command
             .replace("ghcr.io/stefanprodan", &registry)
             .replace("--accept ID", &format!("--accept {id}"))
             .replace("solution pack", "solution pack --ca-file site-ca.pem")
             .replace("solution import", "solution import --create-environment");
-        let answer = with_helm(&site, &line);
+        let answer = run_with_helm(&site, &line);
         let expected = i32::from(command.ends_with("# ends with 1"));
         assert_eq!(answer.code, expected, "{command}\n{answer:?}");
         if command.starts_with("solution keygen") {
             let trust = "solution trust add publisher --solutions podinfo --key publisher.pub";
-            with_helm(&site, trust).success();
+            run_with_helm(&site, trust).success();
         }
         shown.push_str(&answer.stdout);
         if command.starts_with("solution deploy") && expected == 1 {
-            id = taken_over_by(&answer.stderr).to_owned();
+            id = takeover_id(&answer.stderr).to_owned();
         } else if expected == 1 {
             let found = "release demo/podinfo is at revision 2, which was not created by an import";
             assert!(answer.stdout.contains(found), "{answer:?}");
@@ -258,19 +259,19 @@ fn a_new_user_can_follow_the_pages() {
     }
 }
 
-/// The id by which a revision that is not from here is taken over.
-pub(crate) fn taken_over_by(refused: &str) -> &str {
+/// Returns the id that accepts taking over a revision by another Helm user.
+pub(crate) fn takeover_id(refused: &str) -> &str {
     let id = refused.split("was changed since; `").nth(1).unwrap();
     id.split('`').next().unwrap()
 }
 
-/// Packs a version with this chart, whose values are what these lines say.
+/// Packs a version with this chart and these values.
 pub(crate) fn pack(site: &Site, version: &str, values: &str) -> String {
-    pack_within(site, version, values, "40s")
+    pack_with_timeout(site, version, values, "40s")
 }
 
-/// The same; it has so long to come up.
-pub(crate) fn pack_within(site: &Site, version: &str, values: &str, timeout: &str) -> String {
+/// Packs a version that has this long to become ready.
+pub(crate) fn pack_with_timeout(site: &Site, version: &str, values: &str, timeout: &str) -> String {
     for (name, template) in TEMPLATES {
         let template = template.replace("SERVER", SERVER);
         site.desk
@@ -282,11 +283,11 @@ pub(crate) fn pack_within(site: &Site, version: &str, values: &str, timeout: &st
     site.desk.write("1.0.0/values.yaml", values);
     let chart = "{name: web, source: 'dir:web', values: [values.yaml], timeout: TIMEOUT}";
     let spec = format!("  charts: [{chart}]\n").replace("TIMEOUT", timeout);
-    packed(site, version, &spec)
+    pack_tree(site, version, &spec)
 }
 
-/// Packs what stands there with this part of its `spec`.
-pub(crate) fn packed(site: &Site, version: &str, spec: &str) -> String {
+/// Packs the existing tree with this part of its `spec`.
+pub(crate) fn pack_tree(site: &Site, version: &str, spec: &str) -> String {
     let source = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -307,24 +308,24 @@ spec:
 pub(crate) fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
     let into = ["-e", "prod", "--pull-secret", "login"];
     let mut command = site.import_command(archive, &[&into[..], more].concat());
-    Answer::of(command.env("HELM", &*HELM))
+    Answer::from_command(command.env("HELM", &*HELM))
 }
 
-/// What Helm says, asked as its users do.
+/// Runs Helm as its users do.
 pub(crate) fn helm(site: &Site, arguments: &[&str]) -> Answer {
     let mut helm = Command::new(&*HELM);
     helm.env("KUBECONFIG", site.kubeconfig());
     helm.args(arguments).args(["--namespace", "prod"]);
-    Answer::of(helm.current_dir(site.desk.path(".")))
+    Answer::from_command(helm.current_dir(site.desk.path(".")))
 }
 
-/// The revisions of the release, each with how it stands.
+/// Returns the revisions of the release with their states.
 pub(crate) fn history(site: &Site) -> Vec<(u64, String)> {
     let told: Value = helm(site, &["history", "web", "--output", "json"]).json();
     let revisions = told.as_array().unwrap().iter();
-    let revision = |it: &Value| {
-        let status = it["status"].as_str().unwrap().to_owned();
-        (it["revision"].as_u64().unwrap(), status)
+    let revision = |entry: &Value| {
+        let status = entry["status"].as_str().unwrap().to_owned();
+        (entry["revision"].as_u64().unwrap(), status)
     };
     revisions.map(revision).collect()
 }
@@ -336,7 +337,7 @@ pub(crate) fn statuses(site: &Site) -> Vec<String> {
         .collect()
 }
 
-/// The image of a workload.
+/// Returns the image of a workload.
 fn image(site: &Site, workload: &str) -> String {
     let image = "{.spec.template.spec.containers[0].image}";
     site.field("prod", workload, image)
@@ -345,7 +346,7 @@ fn image(site: &Site, workload: &str) -> String {
 #[test]
 fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     let site = site("charts");
-    let before = site.everything("prod");
+    let before = site.objects_in("prod");
     let first = pack(&site, "1.0.0", VALUES);
 
     let shown = import(&site, &first, &["--dry-run", "--details"]).success();
@@ -366,7 +367,7 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     site.kubectl("prod", &["get", "configmap", "web-r1"])
         .success();
 
-    // Every image comes from the site, whichever way the chart names it.
+    // Every image comes from the site's registry, however the chart refers to it.
     let expected = format!("{}/shop/server:1.0.0@sha256:", site.pull_registry());
     for workload in ["deployment/web", "deployment/web-side", "job/web-setup"] {
         let image = image(&site, workload);
@@ -375,14 +376,14 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     let crd = ["get", "crd", "carts.charts.example.test"];
     site.kubectl("prod", &crd).success();
 
-    // What proved that nodes can pull is gone, and nothing is recorded of sets that are not there.
+    // The pod that proved that nodes can pull is deleted, and the records contain no manifest sets.
     let (records, inventory) = ("metalk8s-solutions", "configmap/carried.prod.shop");
     let content = site.field(records, inventory, "{.data.content\\.json}");
     let recorded: Value = serde_json::from_str(&content).unwrap();
     assert_eq!(recorded["entries"], serde_json::json!([]), "{content}");
     assert_eq!(recorded["releases"][0]["name"], "web", "{content}");
     assert_eq!(recorded["releases"][0]["revision"], 1, "{content}");
-    // The same once more changes nothing.
+    // Importing the same version again changes nothing.
     let again = import(&site, &first, &[]);
     let changed = again.stderr.clone();
     assert!(again.success().contains("0 objects changed"), "{changed}");
@@ -394,8 +395,8 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     eventually(
         "nothing of the release is left but what its hook made",
         || {
-            let left = difference(&before, &site.everything("prod"));
-            let is_hooks = |it: &str| it.contains("web-setup");
+            let left = difference(&before, &site.objects_in("prod"));
+            let is_hooks = |object: &str| object.contains("web-setup");
             left.lines().all(is_hooks).then_some(())
         },
     );
@@ -407,7 +408,7 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     let first = pack(&site, "1.0.0", VALUES);
     import(&site, &first, &[]).success();
 
-    // What somebody else has set to another number of pods keeps it, and what does not change goes on running.
+    // A number of pods that another user has set is kept, and unchanged pods are not restarted.
     let scale = ["scale", "deployment/web", "--replicas=2"];
     site.kubectl("prod", &scale).success();
     let unchanged = || {
@@ -420,7 +421,7 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     let shown = import(&site, &second, &["--dry-run", "--details"]).success();
     let upgrade = "upgrade release prod/web (web 1.1.0, revision 1 now)";
     assert!(shown.contains(upgrade), "{shown}");
-    // The password is the one that the chart finds in the cluster.
+    // The chart finds its password in the cluster.
     for words in ["~ Deployment prod/web-side", "Secret"] {
         assert!(!shown.contains(words), "{words}: {shown}");
     }
@@ -430,7 +431,7 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    // Helm is handed the number of pods that they have set, which it had not sent before.
+    // Helm gets the users' number of pods, which it did not send before.
     let changed =
         "~ Deployment prod/web (.spec.replicas, .spec.template.metadata.annotations.greeting)";
     assert!(shown.contains(changed), "{shown}");
@@ -441,7 +442,7 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     let replicas = site.field("prod", "deployment/web", "{.spec.replicas}");
     assert_eq!(replicas, "2");
 
-    // Somebody upgrades by hand: it is found, and put right.
+    // A user upgrades manually. The program detects this and restores its version.
     let upgrade = [
         "upgrade",
         "web",
@@ -455,30 +456,31 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     let status = solution(&site, &["status"]).failure(1);
     let found = "release prod/web is at revision 3, which was not created by an import";
     assert!(status.contains(found), "{status}");
-    // It is still a release of this Solution, for Helm too.
+    // The release still belongs to this Solution, also according to Helm.
     let ours = "--selector=solutions.metalk8s.scality.com/release-of=shop";
     let listed = helm(&site, &["list", "--short", ours]).success();
     assert_eq!(listed.trim(), "web");
     let shown = import(&site, &second, &["--dry-run"]);
     let found = "revision 3 is not from here; revision 2 was";
     assert!(shown.stdout.contains(found), "{shown:?}");
-    // It is taken over with what it would send, once, by somebody who has seen it.
+    // The release is taken over with the shown changes, once, after a user has accepted them.
     let refused = import(&site, &second, &[]).failure(1);
     let words = "revision 3 of the release prod/web was not recorded by an import";
     assert!(refused.contains(words), "{refused}");
-    let id = taken_over_by(&refused);
+    let id = takeover_id(&refused);
     import(&site, &second, &["--accept", id]).success();
     assert_ne!(image(&site, "deployment/web"), SERVER);
     solution(&site, &["status"]).success();
 
-    // Back to the version before, from the site's own registry.
+    // Roll back to the previous version, from the site's own registry.
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     solution(&site, &["rollback", "shop", "-e", "prod", "--ca-file", &ca]).success();
     let greeting = "{.spec.template.metadata.annotations.greeting}";
     assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
 }
 
-/// Where no Helm is, the archive's own does the same: only if it is asked for, and only if somebody vouches for it.
+/// Without Helm on the machine, the archive's Helm does the same, but only with a flag, and only if the archive has a
+/// trusted signature.
 #[test]
 fn charts_are_installed_by_the_helm_that_the_archive_includes() {
     let site = site("charts-own");
@@ -496,7 +498,7 @@ fn charts_are_installed_by_the_helm_that_the_archive_includes() {
         let packed = solution(&site, &[&include[..], signing].concat()).success();
         assert!(packed.contains("program     helm v4."), "{packed}");
     };
-    // This machine has no Helm: neither a variable nor a path leads to one.
+    // This machine has no Helm, neither in a variable nor in `PATH`.
     let import = |archive: &str, more: &[&str]| {
         let into = ["-e", "prod", "--pull-secret", "login"];
         site.import(archive, &[&into[..], more].concat())
@@ -523,7 +525,7 @@ fn charts_are_installed_by_the_helm_that_the_archive_includes() {
     import("own.iso", &["--use-included-helm"]).success();
     assert_eq!(statuses(&site), ["deployed"]);
 
-    // The registry has it among the images.
+    // The registry stores Helm among the images.
     solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let deploy = ["deploy", "shop", "-e", "prod", "--ca-file", &ca];
@@ -536,14 +538,13 @@ fn charts_are_installed_by_the_helm_that_the_archive_includes() {
 fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
     let site = site("charts-space");
     pack(&site, "1.0.0", VALUES);
-    // What a hook makes would keep the namespace.
+    // An object of a hook would keep the namespace.
     site.desk.write("1.0.0/web/templates/hook.yaml", "");
     let chart =
         "{name: web, source: 'dir:web', values: [values.yaml], namespace: shop-web, timeout: 40s}";
-    let archive = packed(&site, "1.1.0", &format!("  charts: [{chart}]\n"));
+    let archive = pack_tree(&site, "1.1.0", &format!("  charts: [{chart}]\n"));
     let refused = import(&site, &archive, &[]).failure(1);
-    let id = refused.split("--accept ").nth(1).unwrap();
-    let id = id.split_whitespace().next().unwrap().trim_matches('`');
+    let id = consent_id(&refused);
     let shown = import(&site, &archive, &["--accept", id, "--dry-run"]).success();
     for words in [
         "    + Namespace shop-web\n",
@@ -562,20 +563,19 @@ fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
     assert!(!spaces.contains("shop-web"), "{spaces}");
 }
 
-/// Packs version 1.1.0, whose chart has this beside its objects, and none of a hook's, which would stay.
+/// Packs version 1.1.0, whose chart has these additional objects, and no objects of hooks, which would be kept.
 fn pack_with(site: &Site, more: &str) -> String {
     pack(site, "1.0.0", VALUES);
     site.desk.write("1.0.0/web/templates/hook.yaml", "");
     site.desk.write("1.0.0/web/templates/more.yaml", more);
     let chart = "{name: web, source: 'dir:web', values: [values.yaml], timeout: 40s}";
-    packed(site, "1.1.0", &format!("  charts: [{chart}]\n"))
+    pack_tree(site, "1.1.0", &format!("  charts: [{chart}]\n"))
 }
 
-/// Imports once what reaches beyond the environment is accepted, and returns what the plan shows.
-fn accepted(site: &Site, archive: &str) -> String {
+/// Imports after accepting the effects outside the environment, and returns the plan.
+fn import_accepting(site: &Site, archive: &str) -> String {
     let refused = import(site, archive, &[]).failure(1);
-    let id = refused.split("--accept ").nth(1).unwrap();
-    let id = id.split_whitespace().next().unwrap().trim_matches('`');
+    let id = consent_id(&refused);
     let shown = import(site, archive, &["--accept", id, "--dry-run"]).success();
     import(site, archive, &["--accept", id]).success();
     shown
@@ -604,7 +604,7 @@ spec:
 "
     );
     let archive = pack_with(&site, &agents);
-    let shown = accepted(&site, &archive);
+    let shown = import_accepting(&site, &archive);
     let login = format!("{space}/shop-registry-login");
     assert!(shown.contains(&format!("+ Secret {login}")), "{shown}");
     assert!(
@@ -613,7 +613,7 @@ spec:
     );
     let pulled = site.field(space, "deployment/agents", "{.status.readyReplicas}");
     assert_eq!(pulled, "1");
-    // Nothing is left to do, and the plan made in two steps says so.
+    // No change is left, and the plan in two steps shows that.
     let again = import(&site, &archive, &["--dry-run"]).success();
     assert!(!again.contains("+ Secret"), "{again}");
 
@@ -625,7 +625,7 @@ spec:
         .success();
 }
 
-/// A webhook of a chart that keeps the Lease from being taken, and Helm from its own records.
+/// The webhook of a chart blocks writes to the Lease and to Helm's own records.
 #[test]
 fn what_blocks_the_cluster_goes_before_helm_is_run() {
     let site = site("charts-blocked");
@@ -643,8 +643,8 @@ webhooks:
     admissionReviewVersions: [v1]
 ";
     let archive = pack_with(&site, webhook);
-    accepted(&site, &archive);
-    unanswered(&site, r#"["configmaps", "leases", "namespaces"]"#);
+    import_accepting(&site, &archive);
+    break_webhook(&site, r#"["configmaps", "leases", "namespaces"]"#);
     let undone = solution(
         &site,
         &[
@@ -657,11 +657,12 @@ webhooks:
     assert_eq!(releases.trim(), "");
 }
 
-/// The example's operator, a chart, and a set that needs the chart: in two environments, each in another version.
+/// The example's operator, a chart, and a manifest set that needs the chart, in two environments with different
+/// versions.
 #[test]
 fn an_operator_has_charts_beside_it_in_two_environments_and_versions() {
     let site = site("charts-operator");
-    site.environment("test");
+    site.create_environment("test");
     let source = fs::read_to_string(site.desk.path("1.0.0/solution.yaml")).unwrap();
     pack(&site, "1.0.0", VALUES);
     site.desk.write("1.0.0/web/templates/hook.yaml", "");
@@ -681,7 +682,7 @@ fn an_operator_has_charts_beside_it_in_two_environments_and_versions() {
         let arguments = ["pack", "1.0.0", "-o", &archive, "--key", "publisher.key"];
         solution(&site, &arguments).success();
         let into = ["-e", environment, "--pull-secret", "login"];
-        Answer::of(site.import_command(&archive, &into).env("HELM", &*HELM)).success()
+        Answer::from_command(site.import_command(&archive, &into).env("HELM", &*HELM)).success()
     };
     import("1.0.1", "hello", "prod");
     import("1.0.2", "good day", "test");
@@ -728,13 +729,13 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
     let site = site("charts-back");
     let first = pack(&site, "1.0.0", VALUES);
     import(&site, &first, &[]).success();
-    let second = pack_within(
+    let second = pack_with_timeout(
         &site,
         "1.1.0",
         &VALUES.replace("command: []", "command: [/nowhere]"),
         "5m",
     );
-    // The limit of the whole change counts, not what the chart asks for.
+    // The limit of the whole change applies, not the chart's timeout.
     let began = Instant::now();
     let failed = import(&site, &second, &["--timeout", "10"]).failure(1);
     assert!(began.elapsed() < Duration::from_mins(1), "{failed}");
@@ -753,13 +754,13 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
     assert!(!command.contains("nowhere"), "{command}");
     let now = history(&site).pop().unwrap();
     assert_eq!(now.1, "deployed");
-    // What runs is what was recorded: Helm has nothing to do.
+    // The running version equals the recorded one, so Helm does not run.
     let shown = import(&site, &first, &["--dry-run", "--details"]).success();
     assert!(shown.contains("keep release prod/web"), "{shown}");
     import(&site, &first, &[]).success();
     assert_eq!(history(&site).pop().unwrap(), now);
 
-    // Pods that the namespace refuses are found by the plan.
+    // The plan detects pods that the namespace would reject.
     let level = "pod-security.kubernetes.io/enforce=restricted";
     site.kubectl("default", &["label", "namespace", "prod", level])
         .success();
@@ -774,10 +775,10 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
 fn what_cannot_be_installed_is_said_before_anything_is_written() {
     let site = site("charts-refused");
     let first = pack(&site, "1.0.0", VALUES);
-    let before = site.everything("prod");
+    let before = site.objects_in("prod");
 
     let mut command = site.import_command(&first, &["-e", "prod", "--pull-secret", "login"]);
-    let refused = Answer::of(command.env("HELM", "/nowhere/helm")).failure(1);
+    let refused = Answer::from_command(command.env("HELM", "/nowhere/helm")).failure(1);
     assert!(
         refused.contains("program `/nowhere/helm` not found"),
         "{refused}"
@@ -793,7 +794,7 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
     );
     site.kubectl("prod", &["delete", "secret", "web"]).success();
 
-    // Somebody's own release has the name.
+    // Another release has the same name.
     let theirs = "1.0.0/theirs";
     site.desk.write(
         &format!("{theirs}/Chart.yaml"),
@@ -810,19 +811,19 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
     );
     helm(&site, &["uninstall", "web"]).success();
 
-    assert_eq!(difference(&before, &site.everything("prod")), "");
+    assert_eq!(difference(&before, &site.objects_in("prod")), "");
 }
 
 #[test]
 fn what_needs_a_chart_comes_after_it_and_goes_before() {
     let site = site("charts-order");
-    let before = site.everything("prod");
+    let before = site.objects_in("prod");
     pack(&site, "1.0.0", VALUES);
     let cart = "{apiVersion: charts.example.test/v1, kind: Cart, metadata: {name: mine}}";
     site.desk.write("1.0.0/carts.yaml", cart);
     let spec = "  charts: [{name: web, source: 'dir:web', values: [values.yaml], timeout: 40s}]
   manifests: [{name: carts, files: [carts.yaml], needs: [web]}]\n";
-    let archive = packed(&site, "1.1.0", spec);
+    let archive = pack_tree(&site, "1.1.0", spec);
     let done = import(&site, &archive, &[]);
     let told = done.stderr.clone();
     done.success();
@@ -843,13 +844,13 @@ fn what_needs_a_chart_comes_after_it_and_goes_before() {
     };
     assert!(at("Cart prod/mine removed") < at("helm uninstalls release prod/web"));
     eventually("nothing is left but what the hook made", || {
-        let left = difference(&before, &site.everything("prod"));
-        let is_hooks = |it: &str| it.contains("web-setup");
+        let left = difference(&before, &site.objects_in("prod"));
+        let is_hooks = |object: &str| object.contains("web-setup");
         left.lines().all(is_hooks).then_some(())
     });
 }
 
-/// The child of a process, once it has one.
+/// Returns the child of a process, once it exists.
 pub(crate) fn child_of(parent: u32) -> Option<u32> {
     let children = format!("/proc/{parent}/task");
     let tasks = std::fs::read_dir(children).ok()?;
@@ -858,11 +859,11 @@ pub(crate) fn child_of(parent: u32) -> Option<u32> {
         std::fs::read_to_string(children).ok()
     });
     let children: Vec<String> = children.collect();
-    let mut children = children.iter().flat_map(|it| it.split_whitespace());
+    let mut children = children.iter().flat_map(|line| line.split_whitespace());
     children.next()?.parse().ok()
 }
 
-/// Whether a process does nothing any more, though nobody may have asked yet how it ended.
+/// Returns whether a process has ended, even if its parent has not collected its exit code.
 pub(crate) fn has_ended(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status"));
     status.map_or(true, |status| status.contains("\nState:\tZ"))
@@ -878,7 +879,7 @@ fn a_run_of_helm_that_was_killed_is_mended() {
     command.env("TMPDIR", site.desk.path("scratch"));
     let left = || fs::read_dir(site.desk.path("scratch")).unwrap().count();
     let mut import_of_first = command.env("HELM", &*HELM).spawn().unwrap();
-    // Its hook has run, and it waits for what will not come.
+    // Its hook has run, and it waits for an object that never becomes ready.
     eventually("helm waits", || {
         let deployment = [
             "get",
@@ -890,7 +891,7 @@ fn a_run_of_helm_that_was_killed_is_mended() {
         let found = site.kubectl("prod", &deployment).success();
         (!found.is_empty()).then_some(())
     });
-    // Helm goes on waiting without us, until its own time is over: it would take the next release back then.
+    // Helm would continue to wait until its own timeout, and would then roll back the next release.
     let helm = child_of(import_of_first.id()).expect("helm runs");
     import_of_first.kill().unwrap();
     import_of_first.wait().unwrap();
@@ -900,7 +901,7 @@ fn a_run_of_helm_that_was_killed_is_mended() {
     let second = pack(&site, "1.1.0", VALUES);
     let mut command = site.import_command(&second, &["-e", "prod", "--dry-run"]);
     command.env("TMPDIR", site.desk.path("scratch"));
-    let shown = Answer::of(command.env("HELM", &*HELM)).success();
+    let shown = Answer::from_command(command.env("HELM", &*HELM)).success();
     assert_eq!(left(), 0, "the next run removes them");
     let found = "helm was cut off at revision 1, which is uninstalled first";
     assert!(shown.contains(found), "{shown}");

@@ -1,14 +1,14 @@
-//! A version changes the definition of a kind, in a chart's `crds/` or in a set that a chart needs, and the chart uses at
-//! once what is new about it.
+//! A version changes the definition of a kind, in a chart's `crds/` or in a manifest set that the chart needs, and the
+//! chart uses the new fields immediately.
 
-use crate::carried::release;
-use crate::carried_definitions::{BOTH, SIZE, UNDECLARED, UNTRIED, WEBHOOK, definition, spec};
-use crate::charts::{HELM, import, packed, site, statuses};
+use crate::charts::{HELM, import, pack_tree, site, statuses};
 use crate::common::Answer;
+use crate::release_definitions::{BOTH, SIZE, UNDECLARED, UNTRIED, WEBHOOK, definition, spec};
+use crate::releases::release;
 use crate::site::{Site, consent_id};
 
-/// Packs a version whose definition has these fields, and whose own resource has this `spec`.
-fn pack(site: &Site, version: &str, fields: &str, spec: &str) -> String {
+/// Packs a version whose definition has these fields, and whose custom resource has this `spec`.
+pub(crate) fn pack(site: &Site, version: &str, fields: &str, spec: &str) -> String {
     let definition = format!(
         "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -32,7 +32,7 @@ spec:
     let metadata = format!("apiVersion: v2\nname: web\nversion: {version}\n");
     site.desk.write("1.0.0/web/Chart.yaml", metadata);
     let chart = "  charts: [{name: web, source: 'dir:web', timeout: 40s}]\n";
-    packed(site, version, chart)
+    pack_tree(site, version, chart)
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn what_a_version_adds_to_a_definition_is_used_by_its_own_resource() {
     assert!(refused.contains(words), "{refused}");
     import(&site, &first, &["--accept", consent_id(&refused)]).success();
     enter_namespace(&site, &first);
-    // What the definition does not have, and will not, is refused before anything is done.
+    // A field that the definition will not have is refused before any change.
     let refused = import(
         &site,
         &pack(&site, "1.0.1", SIZE, "size: 1, color: red"),
@@ -64,29 +64,30 @@ fn what_a_version_adds_to_a_definition_is_used_by_its_own_resource() {
     assert_eq!(converter(&site), "prod", "what was entered stays");
 }
 
-/// The namespace of the Service that converts objects.
+/// Returns the namespace of the conversion webhook's Service.
 fn converter(site: &Site) -> String {
     let definition = "customresourcedefinition/crates.charts.example.test";
     let namespace = "{.spec.conversion.webhook.clientConfig.service.namespace}";
     site.field("default", definition, namespace)
 }
 
-/// Enters the environment's namespace, and finds that no other environment takes the definition over.
+/// Writes the environment's namespace into the definition, and asserts that no other environment takes the definition
+/// over.
 fn enter_namespace(site: &Site, archive: &str) {
     assert_eq!(converter(site), "replaceme");
     let entered = r#"[{"op": "replace", "path": "/spec/conversion/webhook/clientConfig/service/namespace", "value": "prod"}]"#;
     let definition = "customresourcedefinition/crates.charts.example.test";
     let patch = ["patch", definition, "--type", "json", "--patch", entered];
     site.kubectl("default", &patch).success();
-    site.environment("other");
+    site.create_environment("other");
     let mut command = site.import_command(archive, &["-e", "other", "--dry-run"]);
-    let refused = Answer::of(command.env("HELM", &*HELM)).failure(1);
+    let refused = Answer::from_command(command.env("HELM", &*HELM)).failure(1);
     let words = "CustomResourceDefinition crates.charts.example.test";
     assert!(refused.contains(words), "{refused}");
     assert!(refused.contains("prod"), "{refused}");
 }
 
-/// A kind whose objects a webhook converts. As with dapr, a program of the release enters its namespace.
+/// A kind whose objects a webhook converts. As with dapr, a program of the release writes its namespace.
 const CONVERTED: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: crates.charts.example.test}
@@ -98,7 +99,8 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 ";
 
-/// Packs a version with a set whose definition has these fields, and a chart whose resource has this `spec`.
+/// Packs a version with a manifest set whose definition has these fields, and a chart whose custom resource has this
+/// `spec`.
 fn pack_with_set(site: &Site, version: &str, fields: &str, spec: &str) -> String {
     let set = release("hello", "one") + &definition(WEBHOOK, fields);
     site.desk.write("1.0.0/release.yaml", set);
@@ -110,7 +112,7 @@ fn pack_with_set(site: &Site, version: &str, fields: &str, spec: &str) -> String
     site.desk.write("1.0.0/web/Chart.yaml", metadata);
     let parts = "  charts: [{name: web, source: 'dir:web', needs: [base], timeout: 40s}]
   manifests: [{name: base, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]\n";
-    packed(site, version, parts)
+    pack_tree(site, version, parts)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Charts that would do more than their plan shows.
+//! Charts with more effects than their plan could show.
 
 use std::io::{Read as _, Write as _};
 
@@ -9,11 +9,11 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::charts::{HELM, packed, site, solution, taken_over_by};
+use crate::charts::{self, HELM, pack_tree, site, solution, takeover_id};
 use crate::common::Answer;
-use crate::site::{Site, variable};
+use crate::site::{Site, consent_id, variable};
 
-/// Packs a chart of these templates.
+/// Packs a chart with these templates.
 fn pack(site: &Site, version: &str, templates: &[(&str, &str)]) -> String {
     let metadata = format!("apiVersion: v2\nname: web\nversion: {version}\n");
     site.desk.write("1.0.0/web/Chart.yaml", metadata);
@@ -22,19 +22,11 @@ fn pack(site: &Site, version: &str, templates: &[(&str, &str)]) -> String {
         site.desk.write(&path, *template);
     }
     let spec = "  charts: [{name: web, source: 'dir:web', timeout: 40s}]\n";
-    packed(site, version, spec)
+    pack_tree(site, version, spec)
 }
 
 fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
-    let into = ["-e", "prod", "--pull-secret", "login", "--no-pull-proof"];
-    let mut command = site.import_command(archive, &[&into[..], more].concat());
-    Answer::of(command.env("HELM", &*HELM))
-}
-
-/// The id of what is to be accepted.
-fn id_in(refused: &str) -> &str {
-    let id = refused.split("--accept ").nth(1).unwrap();
-    id.split_whitespace().next().unwrap().trim_matches('`')
+    charts::import(site, archive, &[&["--no-pull-proof"], more].concat())
 }
 
 const MAP: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}";
@@ -71,7 +63,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
         assert!(refused.contains(&words), "{words}: {refused}");
     }
 
-    // Somebody's object goes only where it is taken over, and that is accepted.
+    // Another user's object is removed only if its takeover is shown and accepted.
     let first = pack(&site, "1.0.1", &[("c", "")]);
     let words =
         "ConfigMap prod/settings already exists and does not belong to the release prod/web";
@@ -79,7 +71,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
     assert!(refused.contains(words), "{refused}");
     let adopt = ["--adopt", "objects"];
     let refused = import(&site, &first, &adopt).failure(1);
-    let accept = [&adopt[..], &["--accept", id_in(&refused)]].concat();
+    let accept = [&adopt[..], &["--accept", consent_id(&refused)]].concat();
     let shown = import(&site, &first, &[&accept[..], &["--dry-run"]].concat()).success();
     for words in [
         "-/+ ConfigMap prod/settings",
@@ -91,7 +83,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
     let by = || site.field("prod", "configmap/settings", "{.data.by}");
     assert_eq!(by(), "web");
 
-    // The release's own is replaced with every upgrade, also where it was left behind.
+    // The release's own object is replaced with every upgrade, even if it was left behind.
     let second = pack(
         &site,
         "1.1.0",
@@ -102,7 +94,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
     import(&site, &second, &[]).success();
     assert_eq!(by(), "second");
     let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
-    Answer::of(site.command().env("HELM", &*HELM).args(undeploy)).success();
+    Answer::from_command(site.command().env("HELM", &*HELM).args(undeploy)).success();
     import(&site, &first, &[]).success();
     assert_eq!(by(), "web");
 }
@@ -141,13 +133,13 @@ fn what_templates_read_elsewhere_is_accepted_and_what_was_shown_is_sent() {
     let first = pack(&site, "1.0.0", &[("a", READING)]);
     let refused = import(&site, &first, &[]).failure(1);
     let line = "the templates of the release prod/web read secrets charts-reading-theirs/key";
-    let accept = ["--accept", id_in(&refused)];
+    let accept = ["--accept", consent_id(&refused)];
     assert!(accept[1].starts_with("read-"), "{refused}");
     let shown = import(&site, &first, &[&accept[..], &["--dry-run"]].concat()).success();
     assert!(shown.contains(line), "{shown}");
     assert!(!shown.contains("configmaps prod/own"), "{shown}");
 
-    // A first installation sees the cluster, and what comes before it.
+    // A first installation renders with the state of the cluster.
     import(&site, &first, &accept).success();
     let data = |name: &str, key: &str| {
         let field = format!("{{.data.{key}}}");
@@ -157,13 +149,14 @@ fn what_templates_read_elsewhere_is_accepted_and_what_was_shown_is_sent() {
     assert_eq!(data("web-1", "own"), r#"{"a":"b"}"#);
     assert!(data("web-1", "theirs").contains("aGlkZGVu"));
 
-    // An upgrade is in the next revision, and what was accepted is not asked for again.
+    // An upgrade has another revision, and needs no new consent.
     let second = pack(&site, "1.1.0", &[("a", &READING.replace("has:", "had:"))]);
     import(&site, &second, &[]).success();
     assert_eq!(data("web-2", "had"), "true");
 }
 
-/// Reads a Secret of another namespace and puts it, as it is and transformed, wherever a chart can put text.
+/// A template that reads a Secret of another namespace and copies it, as it is and transformed, to every place where a
+/// chart can write text.
 const COPYING: &str = r#"{{- $theirs := (lookup "v1" "Secret" "charts-copying-theirs" "key").data | default dict }}
 {{- $key := get $theirs "k" | b64dec }}
 {{- $again := (lookup "v1" "ConfigMap" "charts-copying-theirs" (printf "x%s" $key | lower)).data }}
@@ -191,8 +184,8 @@ const FAILING: &str = r#"
 {{- range $theirs }}{{ fail (printf "%s %s %s" . (b64dec .) (b64dec . | upper)) }}{{ end }}
 "#;
 
-/// A value and what templates can make of it.
-fn forms(key: &str) -> [String; 7] {
+/// Returns a value and its transformations by templates.
+fn transformations(key: &str) -> [String; 7] {
     let letters: Vec<String> = key.chars().map(String::from).collect();
     let hash = Sha256::digest(key).into_iter();
     let hash = hash.map(|byte| format!("{byte:02x}"));
@@ -216,7 +209,7 @@ fn what_templates_would_read_elsewhere_is_in_no_output_before_it_is_accepted() {
 {{apiVersion: v1, kind: Secret, metadata: {{name: key, namespace: charts-copying-theirs}}, stringData: {{k: {key}}}}}
 ");
     site.apply(&theirs).success();
-    let forms = forms(key);
+    let forms = transformations(key);
     let plan = "plan.json";
     let (kubeconfig, registry, pulls) = (site.kubeconfig(), site.registry(), site.pull_registry());
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
@@ -266,9 +259,9 @@ spec:
         assert!(!site.desk.path("plan.json").exists());
     }
 
-    // After that the text of a failure comes through, without the value as it is.
+    // After that, the text of a failure is shown without the original value.
     let refused = import(&site, "shop-1.1.0.iso", &["--dry-run"]).failure(1);
-    let accept = ["--accept", id_in(&refused)];
+    let accept = ["--accept", consent_id(&refused)];
     let refused = import(&site, "shop-1.1.0.iso", &accept).failure(1);
     assert!(
         refused.contains("execution error") && !refused.contains(key),
@@ -276,8 +269,8 @@ spec:
     );
 }
 
-/// What Helm stores of a release, as an API server returns it.
-fn decoded(data: &str) -> Value {
+/// Decodes Helm's stored release from an API server's answer.
+fn decode_release(data: &str) -> Value {
     let decode = |text: &[u8]| BASE64_STANDARD.decode(text).unwrap();
     let gzip = decode(&decode(data.trim().as_bytes()));
     let mut json = Vec::new();
@@ -285,8 +278,8 @@ fn decoded(data: &str) -> Value {
     serde_json::from_slice(&json).unwrap()
 }
 
-/// The same as whoever may write Secrets would write it.
-fn encoded(release: &Value) -> String {
+/// Encodes a release as a user with write access to Secrets could.
+fn encode_release(release: &Value) -> String {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(release.to_string().as_bytes()).unwrap();
     BASE64_STANDARD.encode(BASE64_STANDARD.encode(gzip.finish().unwrap()))
@@ -308,11 +301,12 @@ fn a_revision_that_a_tenant_planted_does_nothing() {
     let first = pack(&site, "1.0.0", &[("a", MAP)]);
     import(&site, &first, &[]).success();
 
-    // Another revision, with a hook and somebody else's object; and the same in the place of the one that is there.
+    // A forged revision with a hook and another user's object: once as a further revision, and once in place of the
+    // existing one.
     let secret = |number: u32| format!("sh.helm.release.v1.web.v{number}");
     let get = ["get", "secret", &secret(1), "--output=json"];
     let stored = site.kubectl("prod", &get).json();
-    let mut release = decoded(stored["data"]["release"].as_str().unwrap());
+    let mut release = decode_release(stored["data"]["release"].as_str().unwrap());
     release["version"] = json!(2);
     release["hooks"] = json!([{
         "name": "charts-planted", "kind": "ClusterRoleBinding", "path": "web/templates/p.yaml",
@@ -325,13 +319,13 @@ fn a_revision_that_a_tenant_planted_does_nothing() {
         planted["metadata"] =
             json!({ "name": secret(number), "namespace": "prod", "labels": labels });
         planted["metadata"]["labels"]["version"] = json!(number.to_string());
-        planted["data"]["release"] = json!(encoded(release));
+        planted["data"]["release"] = json!(encode_release(release));
         planted
     };
     site.apply(&planted(2, &release).to_string()).success();
     let undeploy = |more: &[&str]| {
         let arguments = [&["undeploy", "--yes", "shop", "-e", "prod"], more].concat();
-        Answer::of(site.command().env("HELM", &*HELM).args(arguments))
+        Answer::from_command(site.command().env("HELM", &*HELM).args(arguments))
     };
     let second = pack(
         &site,
@@ -355,12 +349,12 @@ fn a_revision_that_a_tenant_planted_does_nothing() {
     let refused = undeploy(&[]).failure(1);
     assert!(refused.contains(words), "{refused}");
 
-    // What is accepted is what was shown. The object of somebody else stays all the same.
-    let id = taken_over_by(&refused);
+    // The accepted changes are the shown ones. The other user's object is kept.
+    let id = takeover_id(&refused);
     release["hooks"] = json!([]);
     site.apply(&planted(1, &release).to_string()).success();
     let refused = undeploy(&["--accept", id]).failure(1);
-    let id = taken_over_by(&refused);
+    let id = takeover_id(&refused);
     undeploy(&["--accept", id]).success();
     site.kubectl("default", &["get", "configmap", "charts-planted"])
         .success();

@@ -1,20 +1,20 @@
-//! A signal while Helm changes a release: it is passed on, Helm has its time with the way to the cluster still open, and
-//! the next import makes the release what it is to be, for good.
+//! A signal while Helm changes a release. It is forwarded to Helm, which has time to end with access to the cluster.
+//! The next import then applies the intended release permanently.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::charts::{
-    HELM, VALUES, child_of, has_ended, import, pack, pack_within, solution, statuses,
+    HELM, VALUES, child_of, has_ended, import, pack, pack_with_timeout, solution, statuses,
 };
 use crate::common::Answer;
 use crate::running::Running;
 use crate::site::{Site, eventually};
 
-/// How long the versions that do not come up have to.
+/// The timeout of versions that never become ready.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An import of a version that never comes up, in which Helm waits.
+/// An import of a version that never becomes ready, during which Helm waits.
 struct Import {
     running: Running,
     helm: u32,
@@ -24,12 +24,12 @@ impl Import {
     fn start(site: &Site, version: &str) -> Self {
         let broken = VALUES.replace("command: []", "command: [/nowhere]");
         let timeout = format!("{}s", TIMEOUT.as_secs());
-        let archive = pack_within(site, version, &broken, &timeout);
+        let archive = pack_with_timeout(site, version, &broken, &timeout);
         let into = ["-e", "prod", "--pull-secret", "login"];
         let mut command = site.import_command(&archive, &into);
         command.env("HELM", &*HELM);
         let running = Running::start(command);
-        running.until("s release prod/web");
+        running.wait_for_message("s release prod/web");
         let child = running.id();
         let command = "{.spec.template.spec.containers[0].command}";
         let get = ["get", "deployment", "web", "--ignore-not-found"];
@@ -42,16 +42,16 @@ impl Import {
         Self { running, helm }
     }
 
-    /// Its exit code and what it said, and nothing of it runs any more.
+    /// Returns its exit code and output, and asserts that no process of it runs any more.
     fn end(&mut self) -> (Option<i32>, String) {
         let (code, _) = self.running.end();
         assert!(has_ended(self.helm), "helm goes on");
-        (code, self.running.said())
+        (code, self.running.messages())
     }
 }
 
-/// Imports a version that comes up. Helm [has ended](Import::end), so that nobody takes it back later.
-fn next_holds(site: &Site, version: &str) {
+/// Imports a version that becomes ready. Helm [has ended](Import::end), so that no later rollback happens.
+fn assert_next_import_lasts(site: &Site, version: &str) {
     let next = pack(site, version, VALUES);
     import(site, &next, &[]).success();
     assert_eq!(statuses(site).pop().as_deref(), Some("deployed"));
@@ -78,7 +78,7 @@ fn helm_takes_an_upgrade_back_that_is_interrupted_and_the_next_one_stays() {
     }
     let told = statuses(&site);
     assert_eq!(told, ["superseded", "failed", "deployed"], "{said}");
-    next_holds(&site, "1.2.0");
+    assert_next_import_lasts(&site, "1.2.0");
 }
 
 #[test]
@@ -92,20 +92,20 @@ fn helm_takes_an_installation_back_whose_terminal_is_closed() {
     assert!(said.contains(words), "{said}");
     let listed = crate::charts::helm(&site, &["list", "--short"]);
     assert_eq!(listed.success(), "", "{said}");
-    next_holds(&site, "1.1.0");
+    assert_next_import_lasts(&site, "1.1.0");
 }
 
 #[test]
 fn a_second_signal_ends_helm_as_well_and_says_what_is_left() {
     let site = crate::charts::site("charts-twice");
     let mut first = Import::start(&site, "1.0.0");
-    // It would end by itself before long.
+    // It would otherwise end by itself.
     let stop = ["-s", "STOP", &first.helm.to_string()];
-    Answer::of(Command::new("kill").args(stop)).success();
+    Answer::from_command(Command::new("kill").args(stop)).success();
     first.running.signal("TERM");
     first
         .running
-        .until("a second signal stops both immediately");
+        .wait_for_message("a second signal stops both immediately");
     let asked = Instant::now();
     first.running.signal("INT");
     let (code, said) = first.end();
@@ -116,5 +116,5 @@ fn a_second_signal_ends_helm_as_well_and_says_what_is_left() {
         "interrupted while helm was installing release prod/web; that operation is incomplete: ";
     assert!(said.contains(words), "{said}");
     assert_eq!(statuses(&site), ["pending-install"]);
-    next_holds(&site, "1.1.0");
+    assert_next_import_lasts(&site, "1.1.0");
 }

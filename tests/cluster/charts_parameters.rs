@@ -1,10 +1,10 @@
-//! Parameters that feed a set and charts: typed, chosen and kept, and shown nowhere where they are sensitive.
+//! Parameters for a manifest set and charts: typed, chosen, kept, and never shown if they are sensitive.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::charts::{history, import, packed, site, solution};
+use crate::charts::{history, import, pack_tree, site, solution};
 use crate::site::Site;
 
 const TEMPLATE: &str =
@@ -52,42 +52,42 @@ const SPEC: &str = "  parameters:
     - {name: more, source: 'dir:app', values: [values.yaml], namespaces: [{name: own}], when: {parameter: more}}
 ";
 
-/// The storage class that a parameter names.
+/// The storage class that a parameter refers to.
 pub(crate) const CLASS: &str = "apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: standard}
 provisioner: none.test/none
 ";
 
-/// Secrets that the site has.
+/// Secrets of the site.
 pub(crate) const TOKEN: &str = "t0ken-of-the-site";
 const OTHER: &str = "an0ther-t0ken";
 
-/// Packs a version with a chart and a set that parameters feed.
+/// Packs a version with a chart and a manifest set that use parameters.
 pub(crate) fn pack(site: &Site, version: &str) -> String {
     let chart = format!("apiVersion: v2\nname: app\nversion: {version}\n");
     site.desk.write("1.0.0/app/Chart.yaml", chart);
     site.desk.write("1.0.0/app/templates/app.yaml", TEMPLATE);
     site.desk.write("1.0.0/values.yaml", VALUES);
     site.desk.write("1.0.0/set.yaml", SET);
-    packed(site, version, SPEC)
+    pack_tree(site, version, SPEC)
 }
 
-/// What a release has made of its values.
+/// Returns the values in an object of a release.
 fn data(site: &Site, object: &str) -> Value {
     let found = site.kubectl("prod", &["get", object, "--output=json"]);
     let found: Value = serde_json::from_str(&found.success()).unwrap();
     found["data"].clone()
 }
 
-fn expected(greeting: &str, size: &str, token: &str) -> Value {
+fn expected_values(greeting: &str, size: &str, token: &str) -> Value {
     json!({
         "greeting": format!("to {greeting} in prod"), "size": size, "hosts": "a.test b.test",
         "url": format!("db://{token}@prod"),
     })
 }
 
-/// What a plan shows, in words with differences and for programs: a value, and no secret.
+/// Returns a plan as text with differences and as JSON, and asserts that it shows values, but no secret.
 fn plan(site: &Site, archive: &str, given: &[&str]) -> String {
     let shown = import(site, archive, &[given, &["--dry-run", "--diff"]].concat()).success();
     let dry = ["--dry-run", "--output", "json"];
@@ -101,7 +101,7 @@ fn plan(site: &Site, archive: &str, given: &[&str]) -> String {
     shown
 }
 
-/// The generated password, as the chart's Secret has it.
+/// Returns the generated password from the chart's Secret.
 fn password(site: &Site) -> String {
     let decode = "go-template={{.data.password | base64decode}}";
     let get = ["get", "secret", "web", "--output", decode];
@@ -109,8 +109,8 @@ fn password(site: &Site) -> String {
     password.trim().to_owned()
 }
 
-/// Has a plan with another greeting carried out by its file, which shows no value that is kept.
-fn carry_out_a_plan(site: &Site, archive: &str, ca: &str) {
+/// Applies a plan file with another greeting. The file contains no kept value.
+fn apply_plan_file(site: &Site, archive: &str, ca: &str) {
     let filed = ["--set", "greeting=them", "--plan-out", "plan.json"];
     import(site, archive, &filed).success();
     let file: Value = serde_json::from_slice(&site.desk.read("plan.json")).unwrap();
@@ -144,7 +144,7 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
     import(&site, &first, &given).success();
     assert_eq!(
         data(&site, "configmap/web"),
-        expected("all", "float64 2", TOKEN)
+        expected_values("all", "float64 2", TOKEN)
     );
     let set = data(&site, "configmap/set");
     assert_eq!(set["greeting"], "all");
@@ -152,13 +152,13 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
     assert_eq!(set["password"], password);
     assert_eq!(password.len(), 20);
 
-    // Nothing is done twice, and each change reaches both.
+    // No change is repeated, and each change reaches both.
     import(&site, &first, &[]).success();
     assert_eq!(history(&site).len(), 1);
     import(&site, &first, &["--set", "greeting=you"]).success();
     assert_eq!(
         data(&site, "configmap/web"),
-        expected("you", "float64 2", TOKEN)
+        expected_values("you", "float64 2", TOKEN)
     );
     assert_eq!(data(&site, "configmap/set")["greeting"], "you");
     site.desk.write("values.yaml", format!("token: {OTHER}\n"));
@@ -166,20 +166,20 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
     assert!(shown.contains("(another secret)"), "{shown}");
     import(&site, &first, &["--values", "values.yaml"]).success();
     assert_eq!(history(&site).len(), 3);
-    // What ran before has its own values again.
+    // A rollback restores the values of the previous version.
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
     solution(&site, &back).success();
     assert_eq!(
         data(&site, "configmap/web"),
-        expected("you", "float64 2", TOKEN)
+        expected_values("you", "float64 2", TOKEN)
     );
-    carry_out_a_plan(&site, &first, &ca);
+    apply_plan_file(&site, &first, &ca);
 
-    // An upgrade keeps what was chosen and what was made, and a release comes and goes with its parameter.
+    // An upgrade keeps chosen and generated values. Its parameter adds and removes a release.
     let next = pack(&site, "1.1.0");
     import(&site, &next, &["--set", "more=true"]).success();
-    let chosen = expected("them", "float64 2", TOKEN);
+    let chosen = expected_values("them", "float64 2", TOKEN);
     assert_eq!(data(&site, "configmap/web"), chosen);
     assert_eq!(data(&site, "configmap/more"), chosen);
     assert_eq!(data(&site, "configmap/set")["password"], set["password"]);

@@ -1,9 +1,9 @@
-//! What an administrator allows beyond the ordinary, and what a cluster's own rules refuse.
+//! Exceptions that an administrator allows, and rejections by a cluster's own policies.
 
 use crate::common::Answer;
 use crate::site::{Site, has_row};
 
-/// Takes an import back, so that the next test finds nothing.
+/// Removes an import, so that the next test starts without it.
 fn undo(site: &Site, environment: &str) {
     site.solution(&["undeploy", "--yes", "example", "-e", environment])
         .success();
@@ -32,7 +32,7 @@ fn a_namespace_of_others_is_adopted_and_given_back() {
         .success();
     site.solution(&["environment", "create", "adopted", "--adopt", "namespace"])
         .success();
-    site.login("adopted");
+    site.create_login("adopted");
     site.import("1.0.0.iso", &["-e", "adopted", "--pull-secret", "login"])
         .success();
     undo(&site, "adopted");
@@ -76,14 +76,14 @@ fn another_archive_of_a_version_replaces_it_only_when_told() {
 #[test]
 fn a_namespace_that_takes_restricted_pods_only() {
     let site = Site::new("restricted");
-    site.environment("strict");
+    site.create_environment("strict");
     let level = "pod-security.kubernetes.io/enforce=restricted";
     site.kubectl("default", &["label", "namespace", "strict", level])
         .success();
     site.import("1.0.0.iso", &["-e", "strict", "--pull-secret", "login"])
         .success();
     undo(&site, "strict");
-    site.environment("strict");
+    site.create_environment("strict");
     site.kubectl("default", &["label", "namespace", "strict", level])
         .success();
     repack(
@@ -108,7 +108,7 @@ fn a_namespace_that_takes_restricted_pods_only() {
         .success();
 }
 
-/// Everything that an import of the example writes, but not the right to make events, which its operator gets.
+/// The permissions for every write of the example's import, except the one to create events, which the operator needs.
 const WRITER: &str = r#"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -131,9 +131,9 @@ fn a_rule_that_the_importer_does_not_hold() {
         "--clusterrole=almost",
         "--serviceaccount=default:almost",
     ]);
-    let config = site.account("almost");
+    let config = site.create_account("almost");
     let before = site.snapshot();
-    let answer = Answer::of(
+    let answer = Answer::from_command(
         site.import_command("1.0.0.iso", &["-e", "grants", "--create-environment"])
             .env("KUBECONFIG", config),
     );
@@ -150,8 +150,8 @@ fn a_rule_that_the_importer_does_not_hold() {
     assert_eq!(site.snapshot(), before);
 }
 
-/// A first deployment that does not become ready has nothing to go back to: it stays as it is, is shown, and can be
-/// undone, with the environment that was made for it.
+/// A first deployment that does not become ready cannot be rolled back. It is kept, is shown, and can be undeployed
+/// together with its environment.
 #[test]
 fn a_first_deployment_that_does_not_come_can_be_undone() {
     let site = Site::new("first");
@@ -176,7 +176,7 @@ fn a_first_deployment_that_does_not_come_can_be_undone() {
     let row = ["first", "example", "1.0.0", "0/1", "not ready"];
     assert!(has_row(&status, &row), "{status}");
     assert!(status.contains("/nowhere"), "{status}");
-    // The command that prints the whole reason is one.
+    // One of these lines is the command that prints the full reason.
     let mut lines = status.lines();
     let full = lines.find_map(|line| line.strip_prefix("  full reason: solution "));
     let full: Vec<&str> = full.unwrap().split(' ').collect();
@@ -196,7 +196,7 @@ fn a_first_deployment_that_does_not_come_can_be_undone() {
 #[test]
 fn the_pull_secrets_of_others_stay() {
     let site = Site::new("secrets");
-    site.environment("secrets");
+    site.create_environment("secrets");
     let secrets = "{.imagePullSecrets[*].name}";
     let account = || site.field("secrets", "serviceaccount/default", secrets);
     crate::site::eventually("the default account is made", || {
@@ -223,7 +223,7 @@ fn the_pull_secrets_of_others_stay() {
 #[test]
 fn an_object_of_others_is_not_taken() {
     let site = Site::new("owners");
-    site.environment("owners");
+    site.create_environment("owners");
     site.kubectl(
         "owners",
         &[

@@ -1,6 +1,6 @@
-//! What a Solution has for its own removal: it is applied and awaited before anything goes, and only then.
+//! Cleanup Jobs of a Solution: they are applied and must complete before any object is deleted.
 
-use crate::carried::{import, pack};
+use crate::releases::{import, pack};
 use crate::site::{Site, difference, eventually};
 
 const SETS: &str = "  manifests:
@@ -30,7 +30,7 @@ spec:
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
 ";
 
-/// A Job that cleans up: the example's server ends at once when it is asked for its version, and else not in time.
+/// A cleanup Job. The example's server ends at once with `--version`, and otherwise exceeds the time limit.
 const LAST: &str = "
 apiVersion: v1
 kind: ConfigMap
@@ -49,8 +49,8 @@ spec:
       containers: [{name: clean, image: 'registry.example.test/example/server:1.0.0', args: [ARGUMENT]}]
 ";
 
-/// Packs a version that cleans up with this argument of the example's server.
-fn cleaning(site: &Site, version: &str, argument: &str) -> String {
+/// Packs a version whose cleanup Job has this argument.
+fn pack_with_cleanup(site: &Site, version: &str, argument: &str) -> String {
     site.desk
         .write("1.0.0/last.yaml", LAST.replace("ARGUMENT", argument));
     pack(site, version, SETS, RELEASE)
@@ -64,15 +64,15 @@ fn undeploy(site: &Site, more: &[&str]) -> crate::common::Answer {
 #[test]
 fn what_cleans_up_is_done_before_anything_goes() {
     let site = Site::new("cleanup");
-    site.environment("prod");
-    let empty = site.everything("prod");
-    let broken = cleaning(&site, "1.0.0", "serve");
+    site.create_environment("prod");
+    let empty = site.objects_in("prod");
+    let broken = pack_with_cleanup(&site, "1.0.0", "serve");
     let planned = import(&site, &broken, &["--dry-run", "--details"]).success();
     let words =
         "cleanup   applied before it is removed: ConfigMap prod/farewell, Job prod/clean-up";
     assert!(planned.contains(words), "{planned}");
     import(&site, &broken, &["--set", "farewell=so long"]).success();
-    let running = site.everything("prod");
+    let running = site.objects_in("prod");
     assert!(!running.contains_key("Job clean-up"));
 
     let before = site.snapshot();
@@ -81,7 +81,7 @@ fn what_cleans_up_is_done_before_anything_goes() {
     assert_eq!(planned["applied"], applied, "{planned}");
     assert_eq!(site.snapshot(), before);
 
-    // It fails, and so nothing is lost.
+    // The Job fails, so no object is deleted.
     let failed = undeploy(&site, &[]);
     assert_ne!(failed.code, 0, "{failed:?}");
     assert!(failed.stderr.contains("Job prod/clean-up"), "{failed:?}");
@@ -91,8 +91,8 @@ fn what_cleans_up_is_done_before_anything_goes() {
     let ready = site.field("prod", "deployment/shop", "{.status.readyReplicas}");
     assert_eq!(ready, "1");
 
-    // An upgrade does not run it, and the next attempt is with what the new version has.
-    let mended = cleaning(&site, "1.1.0", "--version");
+    // An upgrade does not run the Job, and the next attempt uses the new version's Job.
+    let mended = pack_with_cleanup(&site, "1.1.0", "--version");
     import(&site, &mended, &[]).success();
     eventually(
         "the Job of the former attempt goes with the upgrade",
@@ -103,10 +103,10 @@ fn what_cleans_up_is_done_before_anything_goes() {
     );
     let undone = undeploy(&site, &["--output", "json"]).json();
     assert_eq!(undone["applied"], applied, "{undone}");
-    // It has no definitions.
+    // The Solution has no definitions.
     assert_eq!(undone["notes"], serde_json::json!([]), "{undone}");
     eventually("nothing of the release is left", || {
-        difference(&empty, &site.everything("prod"))
+        difference(&empty, &site.objects_in("prod"))
             .is_empty()
             .then_some(())
     });
@@ -115,8 +115,8 @@ fn what_cleans_up_is_done_before_anything_goes() {
     assert!(!kept.contains("carried"), "{kept}");
 }
 
-/// Has the cluster keep a site's file that changes what is applied before the removal.
-fn patched(site: &Site, text: &str) {
+/// Sets a site configuration that patches the cleanup objects.
+fn patch_cleanup(site: &Site, text: &str) {
     let target = serde_json::json!({ "kind": "ConfigMap", "name": "farewell" });
     let patch = serde_json::json!({ "target": target, "merge": { "data": { "text": text } } });
     let document = serde_json::json!({
@@ -131,8 +131,8 @@ fn patched(site: &Site, text: &str) {
 #[test]
 fn a_plan_that_was_approved_stands_for_what_cleans_up() {
     let site = Site::new("cleanup-approved");
-    site.environment("prod");
-    let archive = cleaning(&site, "1.0.0", "--version");
+    site.create_environment("prod");
+    let archive = pack_with_cleanup(&site, "1.0.0", "--version");
     site.import(&archive, &[]).success();
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let plan = |file: &str| {
@@ -149,11 +149,11 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
         let by = ["--approved-by", "publisher.pub", "--ca-file", &ca];
         site.solution(&[&["apply", "--plan", file][..], &by].concat())
     };
-    patched(&site, "so long");
+    patch_cleanup(&site, "so long");
     plan("first.json");
 
-    // The same names, and another content.
-    patched(&site, "never");
+    // The names are the same, and the content differs.
+    patch_cleanup(&site, "never");
     let refused = apply("first.json").failure(1);
     let words = "the plan has changed since the file was written";
     assert!(refused.contains(words), "{refused}");
@@ -162,8 +162,8 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
     let again = apply("second.json").success();
     assert!(again.contains("already applied: nothing to do"), "{again}");
 
-    // What cleans up is all that differs.
-    patched(&site, "so long");
+    // Only the cleanup objects differ.
+    patch_cleanup(&site, "so long");
     plan("third.json");
     let done = apply("third.json").success();
     assert!(!done.contains("already applied"), "{done}");
@@ -178,13 +178,13 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
 #[test]
 fn what_does_not_clean_up_can_be_left_out() {
     let site = Site::new("skipped");
-    site.environment("prod");
-    let empty = site.everything("prod");
-    let broken = cleaning(&site, "1.0.0", "serve");
+    site.create_environment("prod");
+    let empty = site.objects_in("prod");
+    let broken = pack_with_cleanup(&site, "1.0.0", "serve");
     import(&site, &broken, &[]).success();
     let failed = undeploy(&site, &[]);
     assert_ne!(failed.code, 0, "{failed:?}");
-    // What was kept may be lost, too.
+    // The kept record may be lost, too.
     let lost = ["delete", "secret", "carried.prod.shop"];
     site.kubectl("metalk8s-solutions", &lost).success();
     let refused = undeploy(&site, &[]).failure(1);
@@ -193,13 +193,13 @@ fn what_does_not_clean_up_can_be_left_out() {
     let undone = undeploy(&site, &["--skip-remove-sets"]).success();
     assert!(undone.contains("are skipped: last"), "{undone}");
     eventually("nothing of the release is left", || {
-        difference(&empty, &site.everything("prod"))
+        difference(&empty, &site.objects_in("prod"))
             .is_empty()
             .then_some(())
     });
 }
 
-/// A claim for a copy of the data, as a Job before a removal may fill it.
+/// A claim for a copy of the data, which a cleanup Job may fill.
 const CLAIM: &str = "
 ---
 apiVersion: v1
@@ -211,7 +211,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {request
 #[test]
 fn what_a_removal_claims_stays_with_its_data_and_is_taken_back() {
     let site = Site::new("claimed");
-    site.environment("prod");
+    site.create_environment("prod");
     let last = LAST.replace("ARGUMENT", "--version");
     site.desk.write("1.0.0/last.yaml", format!("{last}{CLAIM}"));
     let archive = pack(&site, "1.0.0", SETS, RELEASE);

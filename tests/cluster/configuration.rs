@@ -1,5 +1,5 @@
-//! A file that says which versions a site has and which are active: what it lists comes, what it does not list goes when
-//! that is asked for and nothing uses it, and one bad archive is no more than one bad archive.
+//! A `SolutionsConfiguration` lists a site's versions and the active ones. Listed versions are imported. Other versions
+//! are removed if this is requested and nothing uses them. One bad archive does not affect the others.
 
 use serde_json::{Value, json};
 
@@ -36,10 +36,10 @@ fn apply(site: &Site, more: &[&str]) -> Answer {
     command.args(["--registry", &site.registry()]);
     command.args(["--pull-registry", &site.pull_registry()]);
     command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
-    Answer::of(command.args(more))
+    Answer::from_command(command.args(more))
 }
 
-/// The steps of an answer with this code, as `action version state`.
+/// Returns the steps of an answer with this exit code, as `action version state`.
 #[track_caller]
 fn steps(answer: &Answer, code: i32) -> Vec<String> {
     assert_eq!(answer.code, code, "{answer:?}");
@@ -59,10 +59,10 @@ const JSON: [&str; 2] = ["--output", "json"];
 fn versions(site: &Site) -> Vec<(String, bool)> {
     let status = site.solution(&["status", "--output", "json"]).json();
     let versions = status["versions"].as_array().unwrap().iter();
-    let version = |it: &Value| {
+    let version = |entry: &Value| {
         (
-            it["record"]["version"].as_str().unwrap().to_owned(),
-            it["active"] == true,
+            entry["record"]["version"].as_str().unwrap().to_owned(),
+            entry["active"] == true,
         )
     };
     versions.map(version).collect()
@@ -78,7 +78,7 @@ fn known(versions: &[(&str, bool)]) -> Vec<(String, bool)> {
 #[test]
 fn the_cluster_becomes_what_the_file_says() {
     let site = Site::new("configured");
-    // A path begins at the folder of the file, wherever the command is run.
+    // A path is relative to the file's folder, in any working directory.
     let absolute = site.desk.path("1.1.0.iso");
     let both = ["../1.0.0.iso", absolute.to_str().unwrap()];
     write(&site, &both, "1.0.0");
@@ -98,7 +98,7 @@ fn the_cluster_becomes_what_the_file_says() {
     );
     assert!(text.contains("activated: example 1.0.0"), "{text}");
     assert_eq!(versions(&site), known(&[("1.0.0", true), ("1.1.0", false)]));
-    // Once more changes nothing.
+    // A second run changes nothing.
     let before = site.snapshot();
     let same = [
         "import 1.0.0 unchanged",
@@ -107,7 +107,7 @@ fn the_cluster_becomes_what_the_file_says() {
     ];
     assert_eq!(steps(&apply(&site, &JSON), 0), same);
     assert_eq!(site.snapshot(), before);
-    // The newest is not listed: it is activated from where it was pushed to. What is not listed stays.
+    // The newest version is not listed; it is activated from the registry. Other versions are kept.
     write(&site, &[], "latest");
     let answer = apply(&site, &JSON);
     assert_eq!(
@@ -124,12 +124,12 @@ fn the_cluster_becomes_what_the_file_says() {
 #[test]
 fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
     let site = Site::new("pruned");
-    site.environment("prod");
+    site.create_environment("prod");
     site.import("1.0.0.iso", &["-e", "prod", "--pull-secret", "login"])
         .success();
     write(&site, &["../1.1.0.iso"], "latest");
     let prune = ["--prune", "--output", "json"];
-    // The version is deployed, so that nothing goes and nobody has to be asked.
+    // The version is deployed, so nothing is removed and no question is asked.
     let answer = apply(&site, &prune);
     assert_eq!(
         steps(&answer, 0),
@@ -146,11 +146,11 @@ fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
     );
     site.solution(&["undeploy", "--yes", "example", "-e", "prod"])
         .success();
-    // Without an operator nothing runs for it.
+    // Without an operator, the object has no pods.
     site.desk.write("server.yaml", SERVER);
     site.kubectl("prod", &["apply", "--filename", "server.yaml"])
         .success();
-    // Nobody says yes.
+    // No user confirms.
     let before = site.snapshot();
     let text = apply(&site, &["--prune"]).failure(1);
     assert!(text.contains("unimport    example 1.0.0"), "{text}");
@@ -223,7 +223,7 @@ fn one_bad_archive_does_not_stop_the_others() {
     let site = Site::new("configured-badly");
     site.import("1.1.0.iso", &[]).success();
     let mut bytes = site.desk.read("1.1.0.iso");
-    // In the primary volume descriptor.
+    // This byte is in the primary volume descriptor.
     bytes[16 * 2048 + 200] ^= 1;
     site.desk.write("damaged.iso", bytes);
     write(
@@ -265,7 +265,7 @@ fn one_bad_archive_does_not_stop_the_others() {
         versions(&site),
         known(&[("1.0.0", false), ("1.1.0", false)])
     );
-    // People read the same, all refusals at once.
+    // The text for users lists all refusals at once, too.
     let text = apply(&site, &["--dry-run"]).failure(1);
     for words in [
         "refused     (../nowhere.iso)",

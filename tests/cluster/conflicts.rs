@@ -1,4 +1,5 @@
-//! Fields of a Solution's objects that somebody else set: named, with who set them, and taken over only when told.
+//! Fields of a Solution's objects that another field manager has set: the plan names field and manager, and takes them
+//! over only with a flag.
 
 use serde_json::{Value, json};
 
@@ -8,17 +9,17 @@ use crate::site::Site;
 
 const CRD: &str = "crd/versionservers.example.metalk8s.test";
 
-/// An environment of the same name as its namespace, in which 1.0.0 runs.
-fn running(name: &str) -> Site {
+/// Returns a site with an environment in a namespace of the same name, in which 1.0.0 runs.
+fn site_with_version(name: &str) -> Site {
     let site = Site::new(name);
-    site.environment(name);
+    site.create_environment(name);
     site.import("1.0.0.iso", &["-e", name, "--pull-secret", "login"])
         .success();
     site
 }
 
-/// Sets fields of an object as a manager of this name.
-fn set(site: &Site, namespace: &str, object: &str, manager: &str, fields: &Value) {
+/// Sets fields of an object as this field manager.
+fn set_fields(site: &Site, namespace: &str, object: &str, manager: &str, fields: &Value) {
     let (manager, fields) = (format!("--field-manager={manager}"), fields.to_string());
     let patch = [
         "patch",
@@ -46,10 +47,10 @@ fn scale(site: &Site, replicas: &str) {
 
 #[test]
 fn fields_of_others_are_named_with_their_managers_and_taken_over_when_told() {
-    let site = running("fields");
+    let site = site_with_version("fields");
     scale(&site, "--replicas=2");
     let config = json!({"data": {"operator.yaml": "tuned"}});
-    set(
+    set_fields(
         &site,
         "fields",
         "configmap/example-operator-config",
@@ -57,7 +58,7 @@ fn fields_of_others_are_named_with_their_managers_and_taken_over_when_told() {
         &config,
     );
     let names = json!({"spec": {"names": {"shortNames": ["vsr"]}}});
-    set(&site, "default", CRD, "definer", &names);
+    set_fields(&site, "default", CRD, "definer", &names);
 
     let before = site.snapshot();
     let text = upgrade(&site, &[]).failure(1);
@@ -82,10 +83,10 @@ fn fields_of_others_are_named_with_their_managers_and_taken_over_when_told() {
     assert_eq!(short_name(&site), "vs");
     let replicas = site.field("fields", "deployment/example-operator", "{.spec.replicas}");
     assert_eq!(replicas, "1");
-    // Whoever sets what we set too, or what we do not set, is in nobody's way.
+    // A manager that sets equal values, or other fields, causes no conflict.
     scale(&site, "--replicas=1");
     let note = json!({"metadata": {"annotations": {"noted": "by others"}}});
-    set(
+    set_fields(
         &site,
         "fields",
         "deployment/example-operator",
@@ -97,12 +98,12 @@ fn fields_of_others_are_named_with_their_managers_and_taken_over_when_told() {
 
 #[test]
 fn what_others_set_while_images_are_pushed_stays_theirs() {
-    let site = running("fields");
+    let site = site_with_version("fields");
     let gate = Gate::before(&site, "/leases");
     let mut command = site.import_command("1.1.0.iso", &["-e", "fields"]);
-    let answer = gate.during(&mut command, || {
+    let answer = gate.run_during(&mut command, || {
         let names = json!({"spec": {"names": {"shortNames": ["vsr"]}}});
-        set(&site, "default", CRD, "definer", &names);
+        set_fields(&site, "default", CRD, "definer", &names);
     });
     let text = answer.failure(1);
     assert!(

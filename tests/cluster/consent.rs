@@ -1,10 +1,10 @@
-//! What an administrator is told of rights, and what he has to accept.
+//! The permissions that an administrator sees and must accept.
 
-use crate::carried::{OWN, import, pack as pack_release};
+use crate::releases::{OWN, import, pack as pack_release};
 use crate::site::{Site, consent_id, variable};
 use crate::terminal::Terminal;
 
-/// What the operator of a release with more rights gets besides.
+/// The additional permissions of the operator in a larger release.
 const MORE: &str = r#"---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -52,9 +52,9 @@ fn plan(site: &Site, archive: &str, more: &[&str]) -> serde_json::Value {
 #[test]
 fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     let site = Site::new("consent");
-    site.environment("consent");
+    site.create_environment("consent");
     let into = ["-e", "consent", "--pull-secret", "login"];
-    // In its own namespace an operator may work without a question.
+    // An operator may work in its own namespace without consent.
     let detailed = [&into[..], &["--details"]].concat();
     let shown = site.import("1.0.0.iso", &detailed).success();
     assert!(
@@ -97,7 +97,7 @@ fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     let described = site.solution(&["environment", "describe", "consent", "--output", "json"]);
     let described = described.json()["namespaces"][0]["operators"][0].clone();
     assert_eq!(&described["accepted"], accepted, "{described:#}");
-    // What was accepted is not asked again, and what is added is.
+    // Accepted permissions need no new consent, additional ones do.
     site.import("wide.iso", &wide).success();
     pack(&site, "nodes", "", "Cluster", "wider.iso");
     let text = site.import("wider.iso", &wide).failure(1);
@@ -110,7 +110,7 @@ fn rights_are_shown_and_those_beyond_the_environment_accepted() {
 #[test]
 fn a_role_that_everybody_gets_is_accepted_as_such() {
     let site = Site::new("aggregated");
-    site.environment("consent");
+    site.create_environment("consent");
     let label = "rbac.authorization.k8s.io/aggregate-to-view: 'true'";
     pack(&site, "pods", label, "Namespace", "aggregated.iso");
     let into = ["-e", "consent", "--pull-secret", "login"];
@@ -128,7 +128,7 @@ fn a_role_that_everybody_gets_is_accepted_as_such() {
     assert_eq!(site.field("default", role, path), "true");
 }
 
-/// What binds a role of the cluster, beside a harmless one of its name.
+/// A binding of a ClusterRole, next to a harmless Role of the same name.
 const BOUND: &str = "apiVersion: v1
 kind: ServiceAccount
 metadata: {name: shop, namespace: shop-system}
@@ -148,7 +148,7 @@ subjects: [SUBJECT]
 #[test]
 fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
     let site = Site::new("borrowed");
-    site.environment("prod");
+    site.create_environment("prod");
     let role = ["clusterrole", "reads", "--verb=list", "--resource=secrets"];
     site.kubectl("default", &[&["create"][..], &role].concat())
         .success();
@@ -167,7 +167,7 @@ fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
     import(&site, &first, &["--accept", consent_id(&refused)]).success();
     import(&site, &first, &[]).success();
 
-    // The same words about somebody else.
+    // The same words for another subject.
     let group =
         "{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:unauthenticated'}";
     let other = release("1.1.0", group);
@@ -177,7 +177,7 @@ fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
     assert!(refused.contains(words), "{refused}");
     assert_eq!(site.snapshot(), before);
 
-    // As it was recorded when consent was to words.
+    // An earlier format recorded the accepted words instead of an id.
     let (records, map) = ("metalk8s-solutions", "configmap/namespace-prod");
     let record = site.field(records, map, "{.data.content\\.json}");
     let mut record: serde_json::Value = serde_json::from_str(&record).unwrap();
@@ -196,7 +196,7 @@ fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
 #[test]
 fn a_terminal_asks_and_only_yes_is_yes() {
     let site = Site::new("asked");
-    site.environment("consent");
+    site.create_environment("consent");
     pack(&site, "secrets", "", "Cluster", "wide.iso");
     let line = format!(
         "solution import wide.iso --key publisher.pub --registry {} --pull-registry {} --ca-file {} -e consent --pull-secret login",
@@ -211,13 +211,13 @@ fn a_terminal_asks_and_only_yes_is_yes() {
     let before = site.snapshot();
     let question = "Type `yes` to continue:";
     let text = Terminal::run(&site.desk, &line, &variables)
-        .at(question, "y\n")
-        .ended(1);
+        .answer(question, "y\n")
+        .wait_for_exit(1);
     assert!(text.contains("--accept "), "{text}");
     assert_eq!(site.snapshot(), before);
     Terminal::run(&site.desk, &line, &variables)
-        .at(question, "yes\n")
-        .ended(0);
+        .answer(question, "yes\n")
+        .wait_for_exit(0);
     assert_ne!(site.snapshot(), before);
 }
 
@@ -225,7 +225,7 @@ fn a_terminal_asks_and_only_yes_is_yes() {
 fn an_operator_of_the_whole_cluster_is_the_only_one() {
     let site = Site::new("second");
     for environment in ["consent", "other"] {
-        site.environment(environment);
+        site.create_environment(environment);
     }
     pack(&site, "secrets", "", "Cluster", "wide.iso");
     let beyond = plan(&site, "wide.iso", &[])["target"]["beyond"].clone();

@@ -1,4 +1,4 @@
-//! CRDs that take something away: refused where an object that exists would lose it, and shown where none would.
+//! CRDs that remove fields or versions: they are refused if an existing object would lose data, and shown otherwise.
 
 use serde_json::json;
 
@@ -7,8 +7,8 @@ use crate::site::{Site, variable};
 
 const CRD: &str = "versionservers.example.metalk8s.test";
 
-/// Packs 1.1.0 with other words in its CRD, and imports it.
-fn import_with(site: &Site, version: &str, words: &[(&str, &str)]) {
+/// Packs 1.1.0 with other text in its CRD, and imports it.
+pub(crate) fn import_with(site: &Site, version: &str, words: &[(&str, &str)]) {
     let source = "1.1.0/solution.yaml";
     let definition = "1.1.0/operator/deploy/crds/versionservers_crd.yaml";
     let [manifest, crd] =
@@ -28,13 +28,13 @@ fn import_with(site: &Site, version: &str, words: &[(&str, &str)]) {
     site.import(&archive, &[]).success();
 }
 
-fn activate(site: &Site, version: &str, more: &[&str]) -> Answer {
+pub(crate) fn activate(site: &Site, version: &str, more: &[&str]) -> Answer {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let activate = ["activate", "example", version, "--ca-file", &ca];
     site.solution(&[&activate, more].concat())
 }
 
-/// Makes an object with so many servers, which no operator sees.
+/// Creates an object with this number of servers, in a namespace without an operator.
 fn make(site: &Site, name: &str, replicas: u32) {
     let spec = json!({"replicas": replicas, "version": "1.1.0", "greeting": "hi"});
     let object = json!({

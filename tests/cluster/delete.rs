@@ -1,5 +1,5 @@
-//! The end of a Solution in one step: nothing of it stays but what is remembered, nothing of its users goes, and an
-//! interruption anywhere is no more than that.
+//! The deletion of a Solution in one step. Only its history is kept, nothing of its users is deleted, and an
+//! interrupted deletion can be repeated.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ metadata: {name: web}
 spec: {replicas: 1, version: 1.0.0}
 ";
 
-/// The names of all objects of all kinds, but for what comes and goes by itself, what is remembered of signers and of
-/// changes, and upstream's list of versions, which an import makes and which is empty then.
+/// Returns the names of all objects of all kinds, except those that controllers create and delete, the records of
+/// signers and of changes, and upstream's list of versions, which an import creates and which is empty at the end.
 pub(crate) fn listing(site: &Site) -> BTreeSet<String> {
     let kinds = ["api-resources", "--verbs=list", "--output=name"];
     let kinds = site.kubectl("default", &kinds).success();
@@ -46,7 +46,7 @@ pub(crate) fn listing(site: &Site) -> BTreeSet<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// What the program writes in the environments, as it stands.
+/// Returns the objects that the program writes in the environments.
 pub(crate) fn content(site: &Site) -> Vec<Value> {
     let objects = site.snapshot();
     let objects = objects
@@ -56,7 +56,7 @@ pub(crate) fn content(site: &Site) -> Vec<Value> {
     objects.filter(|object| !records(object)).collect()
 }
 
-/// The ConfigMaps of the records, by their names.
+/// Returns the names of the ConfigMaps in the records' namespace.
 fn records(site: &Site) -> String {
     let ours = "--selector=solutions.metalk8s.scality.com/record";
     let get = ["get", "configmaps", ours, "--output=name"];
@@ -71,7 +71,7 @@ fn delete(site: &Site, more: &[&str]) -> Answer {
 fn nothing_stays_but_what_is_remembered() {
     let site = Site::new("delete");
     for environment in ["one", "two"] {
-        site.environment(environment);
+        site.create_environment(environment);
     }
     let before = (listing(&site), content(&site));
     let nodes = variable("SOLUTION_TEST_PULL_SECRET");
@@ -79,7 +79,7 @@ fn nothing_stays_but_what_is_remembered() {
     site.import("1.0.0.iso", &into).success();
     let into = ["-e", "two", "--pull-login", &nodes];
     site.import("1.1.0.iso", &into).success();
-    // Shown, and not done without a yes.
+    // The plan is shown, and not applied without a confirmation.
     let deployed = site.snapshot();
     let plan = delete(&site, &["--dry-run", "--output", "json"]).json();
     assert_eq!(plan["versions"], json!(["1.0.0", "1.1.0"]), "{plan:#}");
@@ -96,7 +96,7 @@ fn nothing_stays_but_what_is_remembered() {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
     assert_eq!(site.snapshot(), deployed);
-    // What was shown is what goes.
+    // The shown objects are the deleted ones.
     let done = delete(&site, &["--yes", "--output", "json"]).json();
     let sorted = |lists: &[&Value]| -> BTreeSet<String> {
         let names = lists.iter().flat_map(|list| list.as_array().unwrap());
@@ -105,8 +105,8 @@ fn nothing_stays_but_what_is_remembered() {
             .collect()
     };
     let [one, two] = [0, 1].map(|at| &plan["deployments"][at]["objects"]);
-    let maps =
-        ["1.0.0", "1.1.0"].map(|it| format!("ConfigMap metalk8s-solutions/solution-example-{it}"));
+    let maps = ["1.0.0", "1.1.0"]
+        .map(|version| format!("ConfigMap metalk8s-solutions/solution-example-{version}"));
     let named = sorted(&[one, two, &plan["crds"], &json!(maps)]);
     assert_eq!(sorted(&[&done["removed"]]), named, "{done:#}");
     assert_eq!((listing(&site), content(&site)), before);
@@ -124,15 +124,15 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
     let site = Site::new("delete-used");
     site.desk.write("server.yaml", SERVER);
     for environment in ["one", "two"] {
-        site.environment(environment);
+        site.create_environment(environment);
         let into = ["-e", environment, "--pull-secret", "login"];
         site.import("1.0.0.iso", &into).success();
         site.kubectl(environment, &["apply", "--filename", "server.yaml"])
             .success();
     }
-    // One who may read everything and change nothing.
+    // This user may read everything and change nothing.
     let rules = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]);
-    let reader = site.account_that_may("reader", &rules);
+    let reader = site.create_account_with_rules("reader", &rules);
     let before = records(&site);
     let used = "objects of kind VersionServer still exist (2 in total): VersionServer one/web, VersionServer two/web";
     let running = "example is used by objects in the cluster (2 in total): Deployment one/web-server, Deployment two/web-server";
@@ -149,9 +149,12 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
     assert_eq!(refused.code, 1);
     let refused = refused.json();
     let messages: Vec<&Value> = refused["obstacles"].as_array().unwrap().iter().collect();
-    let messages: Vec<&Value> = messages.iter().map(|it| &it["message"]).collect();
+    let messages: Vec<&Value> = messages
+        .iter()
+        .map(|obstacle| &obstacle["message"])
+        .collect();
     assert_eq!(messages, [used, running], "{refused:#}");
-    // A name said aloud does not count for custom resources.
+    // The flag does not apply to custom resources.
     let forced = ["--yes", "--even-if-used", "example", "--output", "json"];
     let forced = delete(&site, &forced);
     assert_eq!(forced.code, 1);
@@ -183,7 +186,7 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
     );
 }
 
-/// What runs with the Solution's images beside its operator, in a namespace of nobody's environment.
+/// A workload with the Solution's images, in a namespace of no environment.
 const WEB: &str = "
 apiVersion: apps/v1
 kind: Deployment
@@ -199,7 +202,7 @@ spec:
 #[test]
 fn what_runs_with_its_images_keeps_it_and_the_images_go_when_asked() {
     let site = Site::new("delete-images");
-    site.environment("one");
+    site.create_environment("one");
     let into = ["-e", "one", "--pull-secret", "login"];
     for (archive, into) in [("1.0.0.iso", &into[..]), ("1.1.0.iso", &[])] {
         site.import(archive, into).success();
@@ -212,7 +215,7 @@ fn what_runs_with_its_images_keeps_it_and_the_images_go_when_asked() {
     site.kubectl("users", &["apply", "--filename", "web.yaml"])
         .success();
 
-    // The operator itself is no use: it goes.
+    // The operator itself does not count as a use and is deleted.
     let before = site.snapshot();
     let text = delete(&site, &["--yes"]).failure(1);
     for words in [
@@ -237,11 +240,13 @@ fn what_runs_with_its_images_keeps_it_and_the_images_go_when_asked() {
     assert_eq!(site.snapshot(), before);
     assert!(site.tag(place, "1.0.0").is_some());
 
-    // Of both versions: both images, under both names, and the head.
+    // Both versions: both images, under both names, and the head.
     let done = with(&["--yes"]);
     let freed = |result: &Value| -> BTreeSet<String> {
         let names = result["freed"].as_array().unwrap().iter();
-        names.map(|it| it.as_str().unwrap().to_owned()).collect()
+        names
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(freed(&done).len(), 10, "{done:#}");
     assert_eq!(freed(&done), freed(&plan));
@@ -257,11 +262,11 @@ fn what_runs_with_its_images_keeps_it_and_the_images_go_when_asked() {
 #[test]
 fn killed_anywhere_it_completes_when_it_is_run_again() {
     let site = Site::new("delete-killed");
-    site.environment("killed");
+    site.create_environment("killed");
     let before = (listing(&site), content(&site));
     let into = ["-e", "killed", "--pull-secret", "login"];
     for request in [
-        // After the first objects of the operator.
+        // After the operator's first objects.
         "DELETE /apis/rbac.authorization.k8s.io/",
         "PATCH /api/v1/namespaces/killed/configmaps/metalk8s-environment",
         "DELETE /apis/apiextensions.k8s.io/",
@@ -288,7 +293,7 @@ fn killed_anywhere_it_completes_when_it_is_run_again() {
 #[test]
 fn every_verb_that_removes_names_what_goes_and_needs_a_confirmation() {
     let site = Site::new("delete-confirmed");
-    site.environment("confirmed");
+    site.create_environment("confirmed");
     let environment = ["-e", "confirmed", "--pull-secret", "login"];
     site.import("1.0.0.iso", &environment).success();
     let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
@@ -312,9 +317,13 @@ fn every_verb_that_removes_names_what_goes_and_needs_a_confirmation() {
         let plan = json.json()["plan"].to_string();
         assert!(plan.contains(named), "{plan}");
         let asked = || Terminal::run(&site.desk, &format!("solution {verb}"), &variables);
-        asked().at("Type `yes` to continue:", "y\n").ended(1);
+        asked()
+            .answer("Type `yes` to continue:", "y\n")
+            .wait_for_exit(1);
         assert_eq!(site.snapshot(), before, "{verb}");
-        asked().at("Type `yes` to continue:", "yes\n").ended(0);
+        asked()
+            .answer("Type `yes` to continue:", "yes\n")
+            .wait_for_exit(0);
         assert_ne!(site.snapshot(), before, "{verb}");
     }
 }
@@ -327,8 +336,8 @@ fn a_terminal_asks_before_anything_is_deleted() {
     let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
     let asked = || Terminal::run(&site.desk, "solution delete example", &variables);
     let question = "delete example with all these objects? Type `yes` to continue:";
-    asked().at(question, "y\n").ended(1);
+    asked().answer(question, "y\n").wait_for_exit(1);
     assert_eq!(site.snapshot(), before);
-    asked().at(question, "yes\n").ended(0);
+    asked().answer(question, "yes\n").wait_for_exit(0);
     assert_eq!(records(&site), "configmap/solution-signers\n");
 }

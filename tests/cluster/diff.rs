@@ -1,5 +1,5 @@
-//! What a deployment would change, and what others have changed since one was made: told without a write, and by the
-//! exit code as diff(1) does.
+//! `diff`: the changes of a deployment, and the changes by others since the last one. It writes nothing, and its exit
+//! code is that of diff(1).
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::common::Answer;
 use crate::site::{Site, variable};
 
-/// An environment of that name in which 1.0.0 runs; 1.1.0 was imported later.
-fn running(name: &str) -> Site {
+/// Returns a site with an environment of that name in which 1.0.0 runs. 1.1.0 was imported later.
+fn site_with_version(name: &str) -> Site {
     let site = Site::new(name);
-    site.environment(name);
+    site.create_environment(name);
     site.import("1.0.0.iso", &["-e", name, "--pull-secret", "login"])
         .success();
     site.import("1.1.0.iso", &[]).success();
@@ -27,16 +27,16 @@ fn diff(site: &Site, more: &[&str]) -> Answer {
     with_ca(site, &[&["diff", "-e", "diff"], more].concat())
 }
 
-/// What becomes of each object of these, unless it stays as it is.
+/// Returns the action for each changed object.
 fn actions(objects: &Value) -> BTreeMap<String, String> {
     let objects = objects.as_array().unwrap().iter();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let each = objects.map(|it| (text(&it["object"]), text(&it["action"])));
+    let each = objects.map(|object| (text(&object["object"]), text(&object["action"])));
     each.filter(|(_, action)| action != "keep").collect()
 }
 
-/// The one comparison of an answer, and its exit code.
-fn compared(site: &Site, more: &[&str]) -> (i32, Value) {
+/// Returns the exit code, and the only comparison of an answer.
+fn run_comparison(site: &Site, more: &[&str]) -> (i32, Value) {
     let before = site.snapshot();
     let answer = diff(site, &[more, &["--output=json"]].concat());
     assert_eq!(site.snapshot(), before);
@@ -52,8 +52,8 @@ fn compared(site: &Site, more: &[&str]) -> (i32, Value) {
 
 #[test]
 fn a_diff_is_what_a_deployment_would_change() {
-    let site = running("diff");
-    let (code, found) = compared(&site, &["example"]);
+    let site = site_with_version("diff");
+    let (code, found) = run_comparison(&site, &["example"]);
     assert_eq!(code, 1, "{found:#}");
     assert_eq!(found["solution"], "example-1.1.0");
     assert_eq!(found["running"], "1.0.0");
@@ -73,12 +73,12 @@ fn a_diff_is_what_a_deployment_would_change() {
     let crd = found["objects"][0]["diff"].as_str().unwrap();
     assert!(crd.contains("\n+              greeting:\n"), "{crd}");
 
-    // The archive is known by the registry that the site has.
+    // The site's registry is in the archive's record.
     let archive = ["./1.1.0.iso", "--key", "publisher.pub"];
-    let (code, again) = compared(&site, &archive);
+    let (code, again) = run_comparison(&site, &archive);
     assert_eq!((code, &again), (1, &found));
-    let (code, same) = compared(&site, &["example", "1.0.0"]);
-    // Its operator is to be told of 1.1.0, which was imported later.
+    let (code, same) = run_comparison(&site, &["example", "1.0.0"]);
+    // The operator's configuration changes, because 1.1.0 was imported later.
     let told = [
         "ConfigMap diff/example-operator-config",
         "Deployment diff/example-operator",
@@ -86,7 +86,7 @@ fn a_diff_is_what_a_deployment_would_change() {
     let changed = told.map(|object| (object.to_owned(), "change".to_owned()));
     assert_eq!((code, actions(&same["objects"])), (1, changed.into()));
 
-    // What the site keeps is what the medium had.
+    // The stored archive equals the file.
     let compare =
         |after: &str| with_ca(&site, &["compare", "example@1.0.0", after, "--output=json"]);
     let same = compare("1.0.0.iso");
@@ -102,20 +102,20 @@ fn a_diff_is_what_a_deployment_would_change() {
 
 #[test]
 fn what_others_changed_since_a_deployment_is_shown_for_every_solution() {
-    let site = running("diff");
+    let site = site_with_version("diff");
     let text = diff(&site, &[]).success();
     assert_eq!(text, "example-1.0.0 in namespace diff: no differences\n");
 
     let kubectl = |arguments: &[&str]| site.kubectl("diff", arguments).success();
     kubectl(&["scale", "deployment/example-operator", "--replicas=2"]);
     kubectl(&["delete", "serviceaccount", "example-operator"]);
-    // A label makes nothing the Solution's.
+    // A label alone does not make an object the Solution's.
     kubectl(&["create", "configmap", "more"]);
     let ours = "solutions.metalk8s.scality.com/solution=example";
     kubectl(&["label", "configmap", "more", ours]);
-    // Nobody deployed this.
+    // No user deployed this.
     kubectl(&["annotate", "deployment/example-operator", "noted=by-others"]);
-    let (code, found) = compared(&site, &[]);
+    let (code, found) = run_comparison(&site, &[]);
     assert_eq!((code, &found["namespace"]), (1, &json!("diff")));
     let expected = [
         ("Deployment diff/example-operator", "change"),
@@ -153,7 +153,7 @@ fn what_cannot_be_told_is_no_difference() {
         unknown.contains("environment `diff` does not exist"),
         "{unknown}"
     );
-    site.environment("diff");
+    site.create_environment("diff");
     let text = diff(&site, &[]).success();
     assert_eq!(text, "nothing is deployed in environment diff\n");
     let other = diff(&site, &["--namespace", "other"]).failure(3);
@@ -170,7 +170,7 @@ fn what_cannot_be_told_is_no_difference() {
     let nowhere = diff(&site, &archive).failure(3);
     assert!(nowhere.contains("`--registry`"), "{nowhere}");
     let registry = ["--registry", &site.registry()];
-    let (code, found) = compared(&site, &[&archive[..], &registry].concat());
+    let (code, found) = run_comparison(&site, &[&archive[..], &registry].concat());
     assert_eq!((code, &found["running"]), (1, &Value::Null));
     let actions = actions(&found["objects"]);
     assert!(

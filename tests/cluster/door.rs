@@ -1,11 +1,11 @@
-//! A way to an API server that can be shut: its cluster is away until it is opened again.
+//! A TCP proxy to an API server that can be closed: its cluster is unreachable until it is opened again.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The door in front of a server on this machine. It is shut at first.
+/// The door in front of a server on this machine. It starts closed.
 pub(crate) struct Door {
     pub(crate) port: u16,
     state: Arc<Mutex<DoorState>>,
@@ -14,13 +14,13 @@ pub(crate) struct Door {
 #[derive(Default)]
 struct DoorState {
     is_open: bool,
-    /// What has gone through.
+    /// The open connections.
     connections: Vec<TcpStream>,
 }
 
 impl Door {
-    /// A door in front of a port.
-    pub(crate) fn before(behind: u16) -> Self {
+    /// Creates a door in front of a port.
+    pub(crate) fn new(behind: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::<Mutex<DoorState>>::default();
@@ -44,8 +44,8 @@ impl Door {
         self.state.lock().unwrap().is_open = true;
     }
 
-    /// Shuts it, also for what has gone through.
-    pub(crate) fn shut(&self) {
+    /// Closes the door and its open connections.
+    pub(crate) fn close(&self) {
         let mut state = self.state.lock().unwrap();
         state.is_open = false;
         for connection in state.connections.drain(..) {

@@ -1,14 +1,14 @@
-//! What others do to the objects of a chart after it was installed: told with who did it, and set back by the same version
-//! once more, which then has nothing to do.
+//! Changes by others to a chart's objects after the installation. They are reported with their field managers.
+//! Importing the same version again reverts them, and then finds no difference.
 
 use serde_json::{Value, json};
 
-use crate::carried;
-use crate::charts::{SERVER, history, import, packed, site, solution};
+use crate::charts::{SERVER, history, import, pack_tree, site, solution};
 use crate::common::Answer;
+use crate::releases;
 use crate::site::{Site, eventually, variable};
 
-/// A chart with what charts have, among it what is made at random, what is done at some time, and what is to stay.
+/// A chart with common features, including random values, completed objects and kept objects.
 const TEMPLATES: [(&str, &str); 7] = [
     (
         "web.yaml",
@@ -82,8 +82,8 @@ metadata: {name: web-hook, annotations: {helm.sh/hook: post-install}}
 
 const IMAGE: &str = "{.spec.template.spec.containers[0].image}";
 
-/// A site where the chart is installed, with these templates besides; and its archive.
-fn installed(prefix: &str, more: &[(&str, &str)]) -> (Site, String) {
+/// Returns a site where the chart with these additional templates is installed, and its archive.
+fn site_with_chart(prefix: &str, more: &[(&str, &str)]) -> (Site, String) {
     let site = site(prefix);
     for (name, template) in TEMPLATES.iter().chain(more) {
         let template = template.replace("SERVER", SERVER);
@@ -93,7 +93,7 @@ fn installed(prefix: &str, more: &[(&str, &str)]) -> (Site, String) {
     let metadata = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
     site.desk.write("1.0.0/web/Chart.yaml", metadata);
     let chart = "  charts: [{name: web, source: 'dir:web', timeout: 60s}]\n";
-    let archive = packed(&site, "1.0.0", chart);
+    let archive = pack_tree(&site, "1.0.0", chart);
     import(&site, &archive, &[]).success();
     (site, archive)
 }
@@ -108,9 +108,9 @@ fn kubectl(site: &Site, arguments: &[&str]) -> String {
     site.kubectl("prod", arguments).success()
 }
 
-/// Whether nothing is to be done: all verbs say so, and an import does nothing.
+/// Asserts that no change is necessary: all commands report it, and an import does nothing.
 #[track_caller]
-fn is_as_installed(site: &Site, archive: &str) {
+fn assert_unchanged(site: &Site, archive: &str) {
     let before = history(site);
     let told = eventually("everything runs", || {
         let answer = solution(site, &["status"]);
@@ -127,15 +127,16 @@ fn is_as_installed(site: &Site, archive: &str) {
     assert_eq!(history(site), before);
 }
 
-/// The requests by which an import tries the objects of the chart.
-fn tried(site: &Site, archive: &str) -> Vec<String> {
+/// Returns the dry-run requests of an import for the objects of the chart.
+fn dry_run_requests(site: &Site, archive: &str) -> Vec<String> {
     let told = import(site, archive, &["-v"]).stderr;
-    let lines = told.lines().filter(|it| it.ends_with(" ms"));
-    let tried = lines.filter(|it| it.contains("fieldManager=helm") && it.contains("dryRun=All"));
+    let lines = told.lines().filter(|line| line.ends_with(" ms"));
+    let tried =
+        lines.filter(|line| line.contains("fieldManager=helm") && line.contains("dryRun=All"));
     tried.map(str::to_owned).collect()
 }
 
-/// The one operator of a status, and the exit code.
+/// Returns the exit code and the only operator of a status.
 fn status(site: &Site) -> (i32, Value) {
     let answer = solution(site, &["status", "--output=json"]);
     (answer.code, answer.json()["operators"][0].take())
@@ -143,14 +144,14 @@ fn status(site: &Site) -> (i32, Value) {
 
 #[test]
 fn an_object_that_is_gone_is_told_and_made_again() {
-    let (site, archive) = installed("drift-gone", &[]);
-    is_as_installed(&site, &archive);
-    // However often it is decided, each object that stays as it is applied is tried once.
-    let tried = tried(&site, &archive);
+    let (site, archive) = site_with_chart("drift-gone", &[]);
+    assert_unchanged(&site, &archive);
+    // Each unchanged object is dry-run once, however often the plan is computed.
+    let tried = dry_run_requests(&site, &archive);
     assert_eq!(tried.len(), 5, "{tried:#?}");
-    // What is done, and what a hook has made, need not be there.
+    // Completed objects and objects of hooks need not exist.
     kubectl(&site, &["delete", "job/web-once", "configmap/web-hook"]);
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 
     let password = site.field("prod", "secret/web", "{.data.password}");
     kubectl(&site, &["delete", "service/web", "configmap/web-kept"]);
@@ -170,28 +171,28 @@ fn an_object_that_is_gone_is_told_and_made_again() {
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    // What a rendering makes at random stays as it was installed.
+    // A random value is kept as it was installed.
     assert!(!shown.contains("Secret"), "{shown}");
     import(&site, &archive, &[]).success();
     kubectl(&site, &["get", "service/web", "configmap/web-kept"]);
     let now = site.field("prod", "secret/web", "{.data.password}");
     assert_eq!(now, password);
     assert_eq!(history(&site).len(), 2);
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 
-    // Also if it is that which is gone; and an imported version does it without its medium.
+    // The same applies to a deleted object, and an imported version needs no archive for it.
     kubectl(&site, &["delete", "secret/web"]);
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let deploy = ["deploy", "shop", "-e", "prod", "--ca-file", &ca];
     solution(&site, &deploy).success();
     let now = site.field("prod", "secret/web", "{.data.password}");
     assert_eq!(now, password);
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 }
 
 #[test]
 fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
-    let (site, archive) = installed("drift-set", &[]);
+    let (site, archive) = site_with_chart("drift-set", &[]);
     let image = site.field("prod", "deployment/web", IMAGE);
     let evil = ["set", "image", "deployment/web", "web=evil.example/web:1"];
     kubectl(&site, &[&evil[..], &["--field-manager=mallory"]].concat());
@@ -239,9 +240,9 @@ fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
     assert_eq!(release["objects"][0]["takenOver"][0]["manager"], "mallory");
     import(&site, &archive, &force).success();
     assert_eq!(site.field("prod", "deployment/web", IMAGE), image);
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 
-    // As kubectl edits it: one field is another, and one is gone, which nobody has then.
+    // `kubectl edit` changes one field, and deletes another one, which then has no manager.
     let edit = r#"{"data": {"greeting": "good day"}}"#;
     kubectl(&site, &["patch", "configmap/web", "--patch", edit]);
     let told = diff(&site, &[]).failure(1);
@@ -259,12 +260,12 @@ fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
     import(&site, &archive, &[]).success();
     let data = site.field("prod", "configmap/web", "{.data}");
     assert_eq!(data, r#"{"colour":"blue","greeting":"hello"}"#);
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 }
 
 #[test]
 fn what_somebody_made_anew_under_a_name_is_theirs() {
-    let (site, archive) = installed("drift-anew", &[]);
+    let (site, archive) = site_with_chart("drift-anew", &[]);
     kubectl(&site, &["delete", "configmap/web"]);
     kubectl(&site, &["create", "configmap", "web"]);
     let (_, told) = status(&site);
@@ -274,7 +275,7 @@ fn what_somebody_made_anew_under_a_name_is_theirs() {
     let words = "ConfigMap prod/web already exists and does not belong to the release prod/web";
     assert!(refused.contains(words), "{refused}");
     import(&site, &archive, &["--adopt", "objects"]).success();
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 }
 
 #[test]
@@ -299,25 +300,25 @@ spec:
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 ";
     let more = [("side.yaml", workload), ("scaler.yaml", scaler)];
-    let (site, archive) = installed("drift-scaled", &more);
+    let (site, archive) = site_with_chart("drift-scaled", &more);
     let replicas = |name: &str| site.field("prod", name, "{.spec.replicas}");
     eventually("the scaler has scaled", || {
         (replicas("deployment/side") == "2").then_some(())
     });
     kubectl(&site, &["scale", "deployment/web", "--replicas=2"]);
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
     kubectl(&site, &["delete", "service/web"]);
     import(&site, &archive, &[]).success();
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
     for name in ["deployment/side", "deployment/web"] {
         assert_eq!(replicas(name), "2", "{name}");
     }
 }
 
-/// Managed fields say what their writers like: a trial does not ask them.
+/// Field managers choose their own names, so a dry run does not rely on them.
 #[test]
 fn what_is_written_under_helms_own_name_is_found_by_a_trial() {
-    let (site, archive) = installed("drift-forged", &[]);
+    let (site, archive) = site_with_chart("drift-forged", &[]);
     let edit = r#"{"data": {"greeting": "good day"}}"#;
     let patch = ["patch", "configmap/web", "--patch", edit];
     kubectl(&site, &[&patch[..], &["--field-manager=mallory"]].concat());
@@ -331,7 +332,7 @@ fn what_is_written_under_helms_own_name_is_found_by_a_trial() {
         "ConfigMap prod/web was changed (.data.greeting)"
     );
     import(&site, &archive, &["--force-conflicts"]).success();
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 
     let forged = "apiVersion: v1
 kind: ConfigMap
@@ -356,15 +357,15 @@ data: {greeting: evil, colour: blue}
     import(&site, &archive, &[]).success();
     let greeting = site.field("prod", "configmap/web", "{.data.greeting}");
     assert_eq!(greeting, "hello");
-    is_as_installed(&site, &archive);
+    assert_unchanged(&site, &archive);
 }
 
-/// Who may not write is told the same, by what managed fields say.
+/// A user without write access gets the same report, computed from managed fields.
 #[test]
 fn who_may_only_read_is_told_what_others_changed() {
-    let (site, _) = installed("drift-reader", &[]);
+    let (site, _) = site_with_chart("drift-reader", &[]);
     let all = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"] }]);
-    let reader = site.account_that_may("reader", &all);
+    let reader = site.create_account_with_rules("reader", &all);
     let ask = |arguments: &[&str]| {
         let kubeconfig = ["--kubeconfig", &reader];
         solution(&site, &[arguments, &kubeconfig].concat())
@@ -388,15 +389,15 @@ data: {greeting: hello}
 #[test]
 fn an_object_of_a_set_that_is_gone_is_told_and_made_again() {
     let site = Site::new("drift-set");
-    site.environment("prod");
-    let archive = carried::pack(&site, "1.0.0", carried::OWN, SET);
-    carried::import(&site, &archive, &[]).success();
+    site.create_environment("prod");
+    let archive = releases::pack(&site, "1.0.0", releases::OWN, SET);
+    releases::import(&site, &archive, &[]).success();
     site.solution(&["status"]).success();
     site.kubectl("prod", &["delete", "configmap", "page"])
         .success();
     let status = site.solution(&["status"]).failure(1);
     assert!(status.contains("ConfigMap prod/page is gone"), "{status}");
-    carried::import(&site, &archive, &[]).success();
+    releases::import(&site, &archive, &[]).success();
     site.solution(&["status"]).success();
     let create = ["create", "configmap", "page"];
     site.kubectl("prod", &["delete", "configmap", "page"])

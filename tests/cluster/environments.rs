@@ -1,5 +1,5 @@
-//! Environments as an administrator means them: no new one by a slip of the hand, nothing gone that is still used, and
-//! what stands stays until he says otherwise.
+//! Environments: a typing error creates no environment, nothing in use is deleted, and settings are kept until an
+//! administrator changes them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 #[test]
 fn a_mistyped_name_makes_no_environment() {
     let site = Site::new("typo");
-    site.environment("production");
+    site.create_environment("production");
     let before = site.snapshot();
     let into = ["-e", "produciton"];
     let text = site.import("1.0.0.iso", &into).failure(1);
@@ -24,7 +24,7 @@ fn a_mistyped_name_makes_no_environment() {
     }
     assert_eq!(site.snapshot(), before);
     assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None);
-    // Meant, it is made; what cannot be known before is said.
+    // The flag creates it. The plan names the effects that it cannot compute in advance.
     let plan = ["-e", "other", "--create-environment", "--dry-run"];
     let plan = site.import("1.0.0.iso", &plan).success();
     assert!(
@@ -35,7 +35,7 @@ fn a_mistyped_name_makes_no_environment() {
     assert_eq!(site.snapshot(), before);
 }
 
-/// The login for nodes, as an administrator types it.
+/// Returns the nodes' login, as an administrator types it.
 fn typed_login() -> (String, String) {
     let login = std::fs::read(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
     let login: Value = serde_json::from_slice(&login).unwrap();
@@ -58,41 +58,41 @@ fn an_import_offers_to_set_up_what_is_missing_and_then_needs_no_flag() {
     let (user, password) = typed_login();
     let import = "solution import 1.0.0.iso -e configured";
     Terminal::run(&site.desk, import, &variables)
-        .at("Run `solution setup` now? [Y/n] ", "\n")
-        .at("Kubeconfig context [current]: ", "\n")
-        .at(
+        .answer("Run `solution setup` now? [Y/n] ", "\n")
+        .answer("Kubeconfig context [current]: ", "\n")
+        .answer(
             "Registry to push images to (HOST[/PREFIX]): ",
             &line(site.registry()),
         )
-        .at(
+        .answer(
             "Certificate authority",
             &line(variable("SOLUTION_TEST_REGISTRY_CA")),
         )
-        .at("[the same]: ", &line(site.pull_registry()))
-        .at("that may only pull, for nodes: ", &user)
-        .at("Password for ", &password)
-        .at("Public key of a publisher to trust", "publisher.pub\n")
-        .at("Is it the same? [y/N] ", "y\n")
-        .at("[*]: ", "\n")
-        .at("Name of the policy [publisher]: ", "\n")
-        .at("Another public key: ", "\n")
-        .at("Environment that commands use by default: ", "\n")
-        .at("Write this? [Y/n] ", "\n")
-        .at(
+        .answer("[the same]: ", &line(site.pull_registry()))
+        .answer("for nodes, or the path of a login file: ", &user)
+        .answer("Password for ", &password)
+        .answer("Public key of a publisher to trust", "publisher.pub\n")
+        .answer("Is it the same? [y/N] ", "y\n")
+        .answer("[*]: ", "\n")
+        .answer("Name of the policy [publisher]: ", "\n")
+        .answer("Another public key: ", "\n")
+        .answer("Environment that commands use by default: ", "\n")
+        .answer("Write this? [Y/n] ", "\n")
+        .answer(
             "environment `configured` does not exist; create it?",
             "yes\n",
         )
-        .ended(0);
+        .wait_for_exit(0);
     let secrets = "{.imagePullSecrets[*].name}";
     let account = site.field("configured", "serviceaccount/example-operator", secrets);
     assert_eq!(account, "example-registry-login");
 
-    // All parts pass, and a plan in a file has no login.
+    // All checks pass, and a plan file contains no login.
     site.solution(&["setup", "--check"]).success();
     let pull_secret = |more: &[&str]| {
         let import = ["import", "1.1.0.iso", "--output", "json", "-e"];
         let answer = site.solution(&[&import[..], more].concat()).json();
-        // Of a plan that is blocked, it is one of the fields.
+        // A blocked plan is a field of the answer.
         let plan = answer.get("plan").unwrap_or(&answer);
         let defaults = plan["defaults"].as_array();
         let mut defaults = defaults.unwrap_or_else(|| panic!("{answer}")).iter();
@@ -106,7 +106,7 @@ fn an_import_offers_to_set_up_what_is_missing_and_then_needs_no_flag() {
     let planned = pull_secret(&["other", "--create-environment", "--dry-run"]);
     let configured = ["example-registry-login", "from the configured pull login"];
     assert_eq!(planned, configured);
-    // The choice of the site has precedence, also where its Secret is missing.
+    // The site's setting has precedence, even if its Secret does not exist.
     let kind = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";
     let text = format!("{kind}spec: {{pullSecret: login}}\n");
     site.desk.write("site.yaml", text);
@@ -126,10 +126,10 @@ fn what_stands_in_an_environment_stays() {
         "elsewhere",
     ])
     .success();
-    site.login("elsewhere");
+    site.create_login("elsewhere");
     site.import("1.0.0.iso", &["-e", "stands", "--pull-secret", "login"])
         .success();
-    // Neither the namespace, nor the Secret, nor the name by which nodes pull.
+    // The namespace, the Secret and the name of the nodes' registry are all omitted.
     let mut upgrade = site.command();
     let registry = site.registry();
     upgrade.args([
@@ -147,7 +147,7 @@ fn what_stands_in_an_environment_stays() {
         "stands",
         "--details",
     ]);
-    let shown = crate::common::Answer::of(&mut upgrade).success();
+    let shown = crate::common::Answer::from_command(&mut upgrade).success();
     for words in [
         format!("nodes pull from {}", site.pull_registry()),
         "--pull-registry: ".to_owned(),
@@ -166,7 +166,7 @@ fn what_stands_in_an_environment_stays() {
         )
         .success();
     assert!(plan.contains("imagePullSecrets"), "{plan}");
-    // The namespace's own account, to which the secret was added, too.
+    // The plan also names the namespace's own account, to which the secret was added.
     assert!(plan.contains("ServiceAccount elsewhere/default"), "{plan}");
 }
 
@@ -176,7 +176,7 @@ fn nodes_get_a_login_of_their_own() {
     site.solution(&["environment", "create", "logins"])
         .success();
     let before = site.snapshot();
-    // The login that pushes, under the name by which nodes know the registry.
+    // The login for pushing, under the nodes' name of the registry.
     let pushes = std::fs::read_to_string(variable("REGISTRY_AUTH_FILE")).unwrap();
     let host = |name: &str| variable(name);
     let (push, pull) = (
@@ -200,7 +200,7 @@ fn nodes_get_a_login_of_their_own() {
         site.field("logins", login, "{.type}"),
         "kubernetes.io/dockerconfigjson"
     );
-    // It stays with the next version, and goes with the last.
+    // The next version keeps it, and the last removal deletes it.
     let shown = site.import("1.1.0.iso", &["-e", "logins"]).success();
     assert!(
         !shown.contains("which this change does not create"),
@@ -215,7 +215,7 @@ fn nodes_get_a_login_of_their_own() {
 #[test]
 fn a_removal_can_be_shown_first() {
     let site = Site::new("dry");
-    site.environment("dry");
+    site.create_environment("dry");
     site.import("1.0.0.iso", &["-e", "dry", "--pull-secret", "login"])
         .success();
     let before = site.snapshot();
@@ -245,11 +245,11 @@ fn a_removal_can_be_shown_first() {
     }
 }
 
-/// CRDs that are there are taken over by their own word, and not by the one for namespaces.
+/// A separate flag adopts existing CRDs; the one for namespaces does not.
 #[test]
 fn definitions_are_adopted_by_their_own_word() {
     let site = Site::new("adopt-crds");
-    site.environment("words");
+    site.create_environment("words");
     let crds = site.desk.path("1.0.0/operator/deploy/crds");
     let create = ["create", "--filename", crds.to_str().unwrap()];
     site.kubectl("default", &create).success();
@@ -260,8 +260,8 @@ fn definitions_are_adopted_by_their_own_word() {
     site.import("1.0.0.iso", &adopt("crds")).success();
 }
 
-/// An environment `shown` with a namespace that was made for it, in which 1.0.0 runs, and an adopted one, `before`.
-fn shown(site: &Site) {
+/// Creates an environment `shown` with its own namespace, in which 1.0.0 runs, and an adopted one, `before`.
+fn create_shown_environments(site: &Site) {
     let create = ["environment", "create", "shown"];
     let described = ["--description", "for all to see"];
     site.solution(&[&create[..], &described].concat()).success();
@@ -272,7 +272,7 @@ fn shown(site: &Site) {
     let level = "pod-security.kubernetes.io/enforce=baseline";
     kubectl(&["label", "namespace", "shown", level]);
     kubectl(&["create", "quota", "few", "--hard=pods=9"]);
-    site.login("shown");
+    site.create_login("shown");
     let into = ["-e", "shown", "--namespace", "shown"];
     let login = ["--pull-secret", "login"];
     site.import("1.0.0.iso", &[&into[..], &login].concat())
@@ -282,7 +282,7 @@ fn shown(site: &Site) {
 #[test]
 fn an_environment_is_described_as_it_is() {
     let site = Site::new("describe");
-    shown(&site);
+    create_shown_environments(&site);
     let before = site.snapshot();
     let describe = ["environment", "describe", "shown", "--output", "json"];
     let answer = site.solution(&describe);
@@ -317,7 +317,7 @@ fn an_environment_is_described_as_it_is() {
 #[test]
 fn what_is_not_as_recorded_is_described() {
     let site = Site::new("undescribed");
-    shown(&site);
+    create_shown_environments(&site);
     let kubectl = |arguments: &[&str]| site.kubectl("shown", arguments).success();
     kubectl(&["scale", "deployment", "example-operator", "--replicas=0"]);
     kubectl(&["delete", "namespace", "before"]);
@@ -345,12 +345,12 @@ fn what_is_not_as_recorded_is_described() {
 #[test]
 fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
     let site = Site::new("wide");
-    site.environment("wide");
+    site.create_environment("wide");
     let create = ["environment", "create", "wide", "--namespace", "annex"];
     site.solution(&create).success();
-    site.login("annex");
+    site.create_login("annex");
     let login = ["-e", "wide", "--pull-secret", "login"];
-    // Which of the two is not guessed.
+    // The program does not guess which of the two is right.
     let before = site.snapshot();
     let text = site.import("1.0.0.iso", &login).failure(1);
     assert!(text.contains("--namespace"), "{text}");
@@ -384,15 +384,15 @@ fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
         unknown.contains("no version of `nothing` is imported"),
         "{unknown}"
     );
-    let first = site.everything("wide");
+    let first = site.objects_in("wide");
     let undeploy = ["undeploy", "--yes", "example", "-e", "wide"];
     let there = [&undeploy[..], &["-n", "annex"]].concat();
     site.solution(&there).success();
-    assert_eq!(difference(&first, &site.everything("wide")), "");
+    assert_eq!(difference(&first, &site.objects_in("wide")), "");
     let delete = ["environment", "delete", "--yes", "wide"];
     let text = site.solution(&delete).failure(1);
     assert!(text.contains("undeploy example"), "{text}");
-    assert_eq!(difference(&first, &site.everything("wide")), "");
+    assert_eq!(difference(&first, &site.objects_in("wide")), "");
     site.solution(&undeploy).success();
     site.solution(&delete).success();
     for namespace in ["wide", "annex"] {
@@ -404,7 +404,7 @@ fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
 #[test]
 fn an_environment_that_is_not_there_is_not_deleted() {
     let site = Site::new("absent");
-    site.environment("there");
+    site.create_environment("there");
     let before = site.snapshot();
     let text = site
         .solution(&["environment", "delete", "--yes", "their"])
@@ -416,12 +416,12 @@ fn an_environment_that_is_not_there_is_not_deleted() {
     assert_eq!(site.snapshot(), before);
 }
 
-/// Upstream's list of environments breaks while one of their namespaces goes.
+/// Upstream's list of environments becomes invalid while one of their namespaces is deleted.
 #[test]
 fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     let site = Site::new("stuck");
     for environment in ["stuck", "free"] {
-        site.environment(environment);
+        site.create_environment(environment);
     }
     let into = ["--pull-secret", "login", "-e"];
     let import = |archive, environment| site.import(archive, &[&into[..], &[environment]].concat());
@@ -447,7 +447,7 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     let created = create();
     let delete = ["environment", "delete", "--yes", "stuck"];
     let deleted = site.solution(&[&delete[..], &["--timeout", "2"]].concat());
-    // Whatever the answers are, the namespace must be able to go.
+    // The namespace must be deletable after any result.
     finalizers("null");
     let going = "namespace `stuck` is being deleted";
     for refused in [refused, created] {
@@ -468,11 +468,11 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     for told in told {
         let told = told.json();
         let spaces = told["environments"].as_array().unwrap().iter();
-        let going: Vec<_> = spaces.map(|it| (&it["namespace"], &it["going"])).collect();
-        let expected = [
-            (&json!("free"), &Value::Null),
-            (&json!("stuck"), &json!(true)),
-        ];
+        let going: Vec<_> = spaces
+            .map(|space| [&space["namespace"], &space["going"]])
+            .collect();
+        let (free, stuck) = (json!("free"), json!("stuck"));
+        let expected = [[&free, &Value::Null], [&stuck, &json!(true)]];
         assert_eq!(going, expected, "{told:#}");
     }
     let described = described.success();
@@ -492,8 +492,8 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     create().success();
 }
 
-/// How many requests the status of the cluster takes an administrator of all of it.
-fn requests(site: &Site) -> usize {
+/// Returns the number of requests of a cluster status, for a cluster administrator.
+fn count_requests(site: &Site) -> usize {
     let all = variable("KUBECONFIG");
     let answer = site.solution(&["status", "-v", "--kubeconfig", &all]);
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -505,19 +505,19 @@ fn requests(site: &Site) -> usize {
 fn the_status_of_more_environments_takes_no_more_requests() {
     let site = Site::new("many");
     let deploy = |environment: &str| {
-        site.environment(environment);
+        site.create_environment(environment);
         let into = ["-e", environment, "--pull-secret", "login"];
         site.import("1.0.0.iso", &into).success();
     };
     deploy("one");
-    let of_one = requests(&site);
+    let of_one = count_requests(&site);
     for environment in ["two", "three"] {
         deploy(environment);
     }
-    assert_eq!(requests(&site), of_one);
-    // One that lost its label is looked for by its name.
+    assert_eq!(count_requests(&site), of_one);
+    // A namespace without its label is found by its name.
     let label = "solutions.metalk8s.scality.com/solution-";
     let unlabel = ["label", "deployment", "example-operator", label];
     site.kubectl("two", &unlabel).success();
-    assert_eq!(requests(&site), of_one + 1);
+    assert_eq!(count_requests(&site), of_one + 1);
 }

@@ -1,10 +1,11 @@
-//! The program killed between its requests to the API server: the state is always the old one, the new one, or one that
-//! `status` calls incomplete; and the same command again completes what was begun, as if nobody had killed it.
+//! The program is killed between its requests to the API server. The state is always the old one, the new one, or one
+//! that `status` reports as incomplete. The same command then completes the change, with the same result as without a
+//! kill.
 //!
-//! Reads leave a state as it is, so that every state that a kill can leave is seen by a kill after each write, with its
-//! answer unread, and one before the first. `crates/change` tries them all on a site in memory; here every third of them is
-//! tried of an operator, and all of them of an upgrade of what is carried (`carried_faults.rs`). Kills before requests of any
-//! sort are tried at random.
+//! Reads do not change the state. A kill after each write, before its answer is read, and one before the first write
+//! therefore cover every state. `crates/planner` covers them all on a site in memory. These tests kill at every third
+//! write of an operator's change, and at every write of an upgrade of manifests (`release_faults.rs`). They also kill
+//! before random requests.
 
 use std::process::Command;
 
@@ -14,7 +15,7 @@ use crate::common::Answer;
 use crate::gate::{Gate, Stop};
 use crate::site::{Site, variable};
 
-/// The environment, and its namespace.
+/// The environment and its namespace.
 const PLACE: &str = "faults";
 
 const DEPLOY: [&str; 7] = [
@@ -37,20 +38,20 @@ const DOWNGRADE: [&str; 6] = [
 ];
 const UNDEPLOY: [&str; 5] = ["undeploy", "--yes", "example", "-e", PLACE];
 
-/// The kills at random.
+/// The number of random kills.
 const KILLS: usize = 50;
-/// After so many of them what the last one began is completed.
+/// The number of kills after which the last change is completed.
 const COMPLETED: usize = 5;
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A change of the site, the state before it, and the state after it.
+/// A change of the site, with the states before and after it.
 struct Change<'a> {
     arguments: &'a [&'a str],
     old: &'a Content,
     new: &'a Content,
 }
 
-/// What the program writes, without what differs from one time to the next.
+/// The objects that the program writes, without varying fields.
 type Content = Vec<Value>;
 
 fn content(site: &Site) -> Content {
@@ -68,11 +69,11 @@ fn without_identity(mut object: Value) -> Value {
     metadata.remove("uid");
     metadata.remove("creationTimestamp");
     if object["kind"] == "Job" {
-        // The server names it in what selects its pods.
+        // The server adds a generated label to the selector of its pods.
         object["spec"]["selector"].take();
         object["spec"]["template"]["metadata"]["labels"].take();
     }
-    // An inventory has it too.
+    // An inventory contains it too.
     if let Some(content) = object.pointer_mut("/data/content.json") {
         let mut record: Value = serde_json::from_str(content.as_str().unwrap()).unwrap();
         for entry in record["entries"].as_array_mut().into_iter().flatten() {
@@ -90,7 +91,7 @@ fn assert_same(found: &Content, expected: &Content, when: &str) {
         let only = all.iter().filter(|object| !others.contains(object));
         only.map(|object| format!("{object:#}")).collect()
     };
-    let [more, less] = [only(found, expected), only(expected, found)].map(|it| it.join("\n"));
+    let [more, less] = [only(found, expected), only(expected, found)].map(|lines| lines.join("\n"));
     assert!(found == expected, "{when}: found {more}, and not {less}");
 }
 
@@ -104,20 +105,20 @@ fn command(site: &Site, arguments: &[&str]) -> Command {
 }
 
 pub(crate) fn run(site: &Site, arguments: &[&str]) {
-    Answer::of(&mut command(site, arguments)).success();
+    Answer::from_command(&mut command(site, arguments)).success();
 }
 
-/// A site with both versions imported, and an environment.
+/// Returns a site with both versions imported, and an environment.
 fn site(name: &str) -> Site {
     let site = Site::new(name);
     for archive in ["1.0.0.iso", "1.1.0.iso"] {
         site.import(archive, &[]).success();
     }
-    site.environment(PLACE);
+    site.create_environment(PLACE);
     site
 }
 
-/// The states that two changes lead to and fro between, the one after the second first.
+/// Returns the states after each of two opposite changes, that of the second one first.
 fn states(site: &Site, [there, back]: [&[&str]; 2]) -> [Content; 2] {
     let after = |arguments: &[&str]| {
         run(site, arguments);
@@ -127,7 +128,7 @@ fn states(site: &Site, [there, back]: [&[&str]; 2]) -> [Content; 2] {
     [after(back), new]
 }
 
-fn ways<'a>([old, new]: &'a [Content; 2], [there, back]: [&'a [&'a str]; 2]) -> [Change<'a>; 2] {
+fn changes<'a>([old, new]: &'a [Content; 2], [there, back]: [&'a [&'a str]; 2]) -> [Change<'a>; 2] {
     let way = |arguments, [old, new]: [&'a Content; 2]| Change {
         arguments,
         old,
@@ -137,25 +138,25 @@ fn ways<'a>([old, new]: &'a [Content; 2], [there, back]: [&'a [&'a str]; 2]) -> 
 }
 
 impl Change<'_> {
-    /// Kills it there and has it completed. Says whether it came there.
-    fn killed(&self, site: &Site, gate: &Gate, stop: Stop) -> bool {
+    /// Kills the command there and completes it. Returns whether the command reached this point.
+    fn kill_and_complete(&self, site: &Site, gate: &Gate, stop: Stop) -> bool {
         let program = command(site, self.arguments);
         let ended = gate.kill_at(stop, site, &program);
         if let Some(answer) = ended {
             answer.success();
             return false;
         }
-        self.is_told(site, stop);
-        let again = Answer::of(&mut command(site, self.arguments));
-        // An undeploy of which only the receipt had not ended is refused: nothing is deployed.
+        self.assert_state_reported(site, stop);
+        let again = Answer::from_command(&mut command(site, self.arguments));
+        // An undeploy that only had to finish its receipt is refused, because nothing is deployed.
         let nothing_left = again.code == 1 && content(site) == *self.new;
         assert!(again.code == 0 || nothing_left, "{stop:?}: {again:?}");
         assert_same(&content(site), self.new, &format!("{stop:?}"));
         true
     }
 
-    /// That the state is the old one, the new one, or said to be incomplete.
-    fn is_told(&self, site: &Site, stop: Stop) {
+    /// Asserts that the state is the old one, the new one, or reported as incomplete.
+    fn assert_state_reported(&self, site: &Site, stop: Stop) {
         let answer = site.solution(&["status", "--output", "json"]);
         let status = answer.json();
         let incomplete = status["incomplete"].as_array();
@@ -176,34 +177,34 @@ impl Change<'_> {
 fn an_upgrade_that_is_killed_is_told_and_completes() {
     let site = site("faults-upgrade");
     run(&site, &DEPLOY);
-    everywhere(&site, [&UPGRADE, &DOWNGRADE], Share { part: 1, of: 3 });
+    kill_everywhere(&site, [&UPGRADE, &DOWNGRADE], Share { part: 1, of: 3 });
 }
 
 #[test]
 fn a_deployment_and_its_end_that_are_killed_are_told_and_complete() {
     let site = site("faults-deploy");
-    everywhere(&site, [&DEPLOY, &UNDEPLOY], Share { part: 2, of: 3 });
+    kill_everywhere(&site, [&DEPLOY, &UNDEPLOY], Share { part: 2, of: 3 });
 }
 
-/// Every so manyth kill.
+/// A share of the kills, as every n-th one.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
     pub(crate) part: usize,
     pub(crate) of: usize,
 }
 
-/// Writes that each way has at the very least: its receipt, which begins and ends, the record of the namespace, and objects.
+/// The minimum number of writes of a change: the start and end of its receipt, the namespace's record, and objects.
 const WRITES: usize = 9;
 
-/// Goes to and fro, and is killed each time after one more write, until no way has one more.
-pub(crate) fn everywhere(site: &Site, arguments: [&[&str]; 2], share: Share) {
+/// Alternates between two changes, and kills each one after one more write, until no change has one more.
+pub(crate) fn kill_everywhere(site: &Site, arguments: [&[&str]; 2], share: Share) {
     let states = states(site, arguments);
-    let ways = ways(&states, arguments);
+    let ways = changes(&states, arguments);
     let gate = Gate::open(site);
     let stops = std::iter::once(Stop::BeforeWrite(1)).chain((1..).map(Stop::AfterWrite));
     let mut kills = [0, 0];
     for stop in stops.skip(share.part).step_by(share.of) {
-        let came = [&ways[0], &ways[1]].map(|way| way.killed(site, &gate, stop));
+        let came = [&ways[0], &ways[1]].map(|way| way.kill_and_complete(site, &gate, stop));
         if came == [false, false] {
             break;
         }
@@ -221,7 +222,7 @@ fn changes_that_are_killed_at_random_are_told_and_complete() {
     run(&site, &DEPLOY);
     let arguments: [&[&str]; 2] = [&UPGRADE, &DOWNGRADE];
     let states = states(&site, arguments);
-    let ways = ways(&states, arguments);
+    let ways = changes(&states, arguments);
     let gate = Gate::open(&site);
     let requests = gate.count(&mut command(&site, &UPGRADE));
     let mut random = Random(SEED);
@@ -229,12 +230,12 @@ fn changes_that_are_killed_at_random_are_told_and_complete() {
         let way = &ways[random.below(2)];
         let stop = Stop::BeforeRequest(1 + random.below(requests));
         println!("kill {kill}, seed {SEED:#x}: {} {stop:?}", way.arguments[2]);
-        // One that finds less to do comes to its end.
+        // A change with fewer writes completes.
         let ended = gate.kill_at(stop, &site, &command(&site, way.arguments));
         if let Some(answer) = ended {
             answer.success();
         }
-        way.is_told(&site, stop);
+        way.assert_state_reported(&site, stop);
         if kill % COMPLETED == 0 {
             run(&site, way.arguments);
             assert_same(&content(&site), way.new, &format!("kill {kill}"));
@@ -242,14 +243,14 @@ fn changes_that_are_killed_at_random_are_told_and_complete() {
     }
 }
 
-/// Every write is sent twice, since the answer to the first was lost.
+/// Every write is sent twice, because the first answer is lost.
 #[test]
 fn answers_that_are_lost_change_nothing() {
     let site = site("faults-answers");
     let gate = Gate::open(&site);
     let [undeployed, deployed] = states(&site, [&DEPLOY, &UNDEPLOY]);
     for (arguments, state) in [(&DEPLOY[..], deployed), (&UNDEPLOY, undeployed)] {
-        gate.losing_answers(&mut command(&site, arguments))
+        gate.run_losing_answers(&mut command(&site, arguments))
             .success();
         assert_same(&content(&site), &state, arguments[0]);
         let status = site.solution(&["status", "--output", "json"]).json();
@@ -257,7 +258,7 @@ fn answers_that_are_lost_change_nothing() {
     }
 }
 
-/// Numbers that are the same at each run (xorshift, Marsaglia 2003).
+/// A random number generator with a fixed seed (xorshift, Marsaglia 2003).
 struct Random(u64);
 
 impl Random {

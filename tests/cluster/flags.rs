@@ -1,17 +1,17 @@
-//! Flags that the verbs of a cluster have in common: how long they wait, and what they show of their requests.
+//! Common flags of cluster commands: timeouts, and the trace of requests.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::site::{Site, variable};
 
-/// Far less than any time that is waited without being told.
+/// A time that is far below every default timeout.
 const SOON: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_timeout_is_how_long_objects_may_take_to_go() {
     let site = Site::new("timeout");
-    site.environment("prod");
+    site.create_environment("prod");
     site.import("1.0.0.iso", &["-e", "prod", "--pull-secret", "login"])
         .success();
     let finalizers = |list: &str| {
@@ -25,7 +25,7 @@ fn a_timeout_is_how_long_objects_may_take_to_go() {
     let began = Instant::now();
     let answer = site.solution(&[&undeploy[..], &["--timeout", "2"]].concat());
     let took = began.elapsed();
-    // Whatever the answer is, the namespace must be able to go.
+    // The namespace must be deletable after any result.
     finalizers("null");
     let text = answer.failure(3);
     assert!(took < SOON, "{took:?}: {text}");
@@ -44,7 +44,7 @@ fn every_request_is_shown_and_no_secret() {
     let site = Site::new("verbose");
     let import = site.import("1.0.0.iso", &["--verbose", "--output", "json"]);
     assert_eq!(import.code, 0, "{import:?}");
-    // What is shown does not disturb what is read by programs.
+    // The trace does not disturb JSON output.
     import.json();
     for line in import.stderr.lines() {
         let words: Vec<&str> = line.split(' ').collect();
@@ -74,7 +74,7 @@ fn every_request_is_shown_and_no_secret() {
             import.stderr
         );
     }
-    let config = site.account("default");
+    let config = site.create_account("default");
     let status = site.solution(&["status", "-v", "--kubeconfig", &config]);
     let config = fs::read_to_string(config).unwrap();
     let token = config

@@ -1,4 +1,4 @@
-//! A fleet of real API servers: which cluster is which, what is known of each, what each then gets, and what runs there.
+//! A fleet of real API servers: the identity and facts of each cluster, its values, and its status.
 
 use std::ops::Deref;
 use std::process::Command;
@@ -7,11 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::charts::{import, packed, site, solution};
+use crate::charts::{import, pack_tree, site, solution};
 use crate::common::Answer;
 use crate::site::{Site, eventually, variable};
 
-/// Clusters of their own beside the one that tests have, by their kubeconfigs. They end with this.
+/// Additional clusters besides that of the tests, by their kubeconfigs. They end with this value.
 pub(crate) struct Members(Vec<String>);
 
 impl Members {
@@ -20,7 +20,7 @@ impl Members {
         Self(found.lines().map(str::to_owned).collect())
     }
 
-    /// Kills one, which loses nothing that it had.
+    /// Kills a member, which keeps its data.
     pub(crate) fn kill(&self, at: usize) {
         assert!(at < self.len());
         let directory = variable("SOLUTION_TEST_CLUSTER_DIR");
@@ -30,8 +30,8 @@ impl Members {
         assert!(kill.unwrap().success());
     }
 
-    /// Starts those again that were killed.
-    pub(crate) fn again(&self) {
+    /// Restarts the killed members.
+    pub(crate) fn restart_killed(&self) {
         members(self.len()).success();
     }
 }
@@ -50,24 +50,24 @@ impl Drop for Members {
     }
 }
 
-/// Has so many of them.
+/// Starts this many members.
 fn members(count: usize) -> Answer {
     let (program, directory) = (
         variable("SOLUTION_TEST_CLUSTER"),
         variable("SOLUTION_TEST_CLUSTER_DIR"),
     );
-    Answer::of(Command::new(program).args(["members", &directory, &count.to_string()]))
+    Answer::from_command(Command::new(program).args(["members", &directory, &count.to_string()]))
 }
 
-/// Has kubectl do something in a member.
+/// Runs kubectl in a member.
 pub(crate) fn kubectl(kubeconfig: &str, arguments: &[&str]) -> Answer {
     let mut command = Command::new("kubectl");
     command.args(["--kubeconfig", kubeconfig]).args(arguments);
-    Answer::of(command.env("PATH", variable("PATH")))
+    Answer::from_command(command.env("PATH", variable("PATH")))
 }
 
-/// Tells a member its domain.
-fn tell(kubeconfig: &str, domain: &str) {
+/// Writes the domain of a member into its cluster.
+fn set_domain(kubeconfig: &str, domain: &str) {
     let info = ["--namespace=kube-system", "configmap", "cluster-info"];
     let delete = [&["delete", "--ignore-not-found"], &info[..]].concat();
     kubectl(kubeconfig, &delete).success();
@@ -93,7 +93,7 @@ spec:
       shop: {net: {values: {pools: '${network.serviceCIDRs.map(it, {\"cidr\": it})}', home: '$${HOME}'}}}
 ";
 
-/// Writes a fleet's file with these entries of clusters, the names of which are the first word of each.
+/// Writes a fleet's file with these entries of clusters. The first word of each entry is its name.
 fn write(site: &Site, clusters: &[(&str, String)]) {
     let names: Vec<&str> = clusters.iter().map(|(name, _)| *name).collect();
     let mut text = HEAD.replace("CLUSTERS", &names.join(", "));
@@ -110,18 +110,18 @@ fn values(site: &Site, more: &[&str]) -> Answer {
     solution(site, &[&command[..], more].concat())
 }
 
-/// The value of a cluster at a place, of its only deployment.
+/// Returns the value at a pointer, of the only deployment in a cluster.
 fn value<'a>(all: &'a Value, cluster: &str, pointer: &str) -> &'a Value {
     let clusters = all["clusters"].as_array().unwrap().iter();
     let mut values = clusters
-        .filter(|it| it["name"] == cluster)
-        .flat_map(|it| it["deployments"][0]["values"].as_array().unwrap());
-    let found = values.find(|it| it["pointer"] == pointer);
+        .filter(|entry| entry["name"] == cluster)
+        .flat_map(|entry| entry["deployments"][0]["values"].as_array().unwrap());
+    let found = values.find(|value| value["pointer"] == pointer);
     &found.unwrap_or_else(|| panic!("{cluster} has no {pointer}: {all:#}"))["value"]
 }
 
-/// Values are shown as files of a site, and with their origin on request.
-fn equal_values_are_one_document_and_explained_when_asked(site: &Site) {
+/// Values are shown as site configurations, and with their origin on request.
+fn assert_equal_values_are_one_document(site: &Site) {
     let shown = values(site, &[]).success();
     let documents: Vec<&str> = shown.split("---\n").skip(1).collect();
     assert_eq!(documents.len(), 2, "{shown}");
@@ -144,7 +144,7 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
     let site = site("fleet-values");
     let kubeconfigs = Members::start(3);
     for (kubeconfig, domain) in kubeconfigs.iter().zip(["paris.test", "rome.test"]) {
-        tell(kubeconfig, domain);
+        set_domain(kubeconfig, domain);
     }
     kubectl(
         &kubeconfigs[2],
@@ -184,7 +184,7 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
         value(&found, "rome", "/charts/shop/net/values/home"),
         "${HOME}"
     );
-    equal_values_are_one_document_and_explained_when_asked(&site);
+    assert_equal_values_are_one_document(&site);
 
     let mut more = fleet.to_vec();
     more.push(("oslo", format!("kubeconfig: {}", kubeconfigs[2])));
@@ -205,14 +205,14 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
     assert_eq!(reachable.code, 3, "{reachable:?}");
 }
 
-/// A definition of Cluster API's `Cluster`, as much of it as a fleet needs.
+/// The part of Cluster API's `Cluster` definition that a fleet needs.
 const CLUSTER_API: &str = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
 metadata: {name: clusters.cluster.x-k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}, \
 spec: {group: cluster.x-k8s.io, scope: Namespaced, names: {kind: Cluster, plural: clusters, singular: cluster, listKind: ClusterList}, \
 versions: [{name: v1beta2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}";
 
-/// Two entries that lead to one cluster are not pinned, and the file stays as it is.
-fn one_cluster_is_not_pinned_twice(site: &Site, kubeconfig: &str) {
+/// Two entries for one cluster are not pinned, and the file is not changed.
+fn assert_one_cluster_is_pinned_once(site: &Site, kubeconfig: &str) {
     let copy = std::fs::read(kubeconfig).unwrap();
     site.desk.write("copy.kubeconfig", copy);
     let by = |path: &str| format!("kubeconfig: {path}");
@@ -231,8 +231,8 @@ fn one_cluster_is_not_pinned_twice(site: &Site, kubeconfig: &str) {
 fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
     let site = site("fleet-pin");
     let kubeconfigs = Members::start(2);
-    tell(&kubeconfigs[0], "paris.test");
-    tell(&kubeconfigs[1], "rome.test");
+    set_domain(&kubeconfigs[0], "paris.test");
+    set_domain(&kubeconfigs[1], "rome.test");
     site.apply(CLUSTER_API).success();
     let wait = [
         "wait",
@@ -249,7 +249,7 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
         STANDARD.encode(kubeconfig)
     ))
     .success();
-    one_cluster_is_not_pinned_twice(&site, &kubeconfigs[0]);
+    assert_one_cluster_is_pinned_once(&site, &kubeconfigs[0]);
     let paris = |number: usize| format!("kubeconfig: {}", kubeconfigs[number]);
     let rome = "clusterApi: {namespace: prod, name: rome}".to_owned();
     write(&site, &[("paris", paris(0)), ("rome", rome)]);
@@ -284,7 +284,7 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
         "shop.rome.test"
     );
 
-    // The same name, and another cluster behind it.
+    // The name is the same, and leads to another cluster.
     site.desk
         .write("fleet.yaml", text.replace(&kubeconfigs[0], &kubeconfigs[1]));
     let answer = values(&site, &[]);
@@ -300,8 +300,8 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
     );
 }
 
-/// Writes a fleet of the site's own cluster, of one in which nothing runs, and of one that is away, with this deployment. The
-/// order of its waves is not that of its clusters.
+/// Writes a fleet with this deployment: the site's own cluster, one without any version, and an unreachable one. The
+/// order of the waves differs from that of the clusters.
 fn deploy(site: &Site, empty: &str, deployment: &str) {
     let authority = std::fs::read_to_string(variable("SOLUTION_TEST_REGISTRY_CA")).unwrap();
     let authority = format!("certificateAuthority: {}", json!(authority));
@@ -329,7 +329,7 @@ fn status(site: &Site, more: &[&str]) -> Answer {
     solution(site, &[&command[..], more].concat())
 }
 
-/// What became of the only deployment in a cluster; null if that was not asked.
+/// Returns the result of the only deployment in a cluster, or null if it was not requested.
 fn in_cluster(site: &Site, name: &str) -> Value {
     let cluster = format!("--cluster={name}");
     let answer = status(site, &[&cluster, "--output=json"]).json();
@@ -338,7 +338,7 @@ fn in_cluster(site: &Site, name: &str) -> Value {
     found["deployments"][0].clone()
 }
 
-/// What became of the only deployment in the site's own cluster.
+/// Returns the result of the only deployment in the site's own cluster.
 fn in_paris(site: &Site) -> Value {
     in_cluster(site, "paris")
 }
@@ -397,11 +397,11 @@ away     rest    not reached
     assert_eq!(shown.code, 1, "{shown:?}");
     let words = "  example 1.0.0 in test: absent\n  not in the file: example 1.0.0 in prod\n";
     assert!(shown.stdout.contains(words), "{shown:?}");
-    what_does_not_run_as_it_should_is_told(&site, oslo);
+    assert_broken_operators_reported(&site, oslo);
 }
 
-/// An operator that was stopped, and one of which only a part is gone.
-fn what_does_not_run_as_it_should_is_told(site: &Site, oslo: &str) {
+/// Reports an operator that was stopped, and one that is partly deleted.
+fn assert_broken_operators_reported(site: &Site, oslo: &str) {
     deploy(
         site,
         oslo,
@@ -426,7 +426,7 @@ fn what_does_not_run_as_it_should_is_told(site: &Site, oslo: &str) {
     let undeploy = ["undeploy", "--yes", "example", "-e", "prod"];
     let failed = solution(site, &[&undeploy[..], &["--timeout", "2"]].concat());
     let incomplete = in_paris(site);
-    // Whatever the answer is, the namespace must be able to go.
+    // The namespace must be deletable after any result.
     finalizers("null");
     assert_eq!(failed.code, 3, "{failed:?}");
     assert_eq!(incomplete["state"], "incomplete", "{incomplete:#}");
@@ -445,7 +445,7 @@ fn a_solution_without_an_operator_is_told_by_what_it_carries() {
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}";
     site.desk.write("1.0.0/settings.yaml", settings);
     let spec = "  manifests: [{name: settings, files: [settings.yaml]}]\n";
-    import(&site, &packed(&site, "1.0.0", spec), &[]).success();
+    import(&site, &pack_tree(&site, "1.0.0", spec), &[]).success();
     deploy(
         &site,
         "oslo.kubeconfig",
@@ -454,7 +454,7 @@ fn a_solution_without_an_operator_is_told_by_what_it_carries() {
     let found = in_paris(&site);
     assert_eq!(found["state"], "ready", "{found:#}");
     assert_eq!(found["drift"], json!([]), "{found:#}");
-    objects_that_others_changed_are_told(&site);
+    assert_changes_by_others_reported(&site);
     let delete = ["delete", "configmap/settings"];
     site.kubectl("prod", &delete).success();
     let found = in_paris(&site);
@@ -462,7 +462,7 @@ fn a_solution_without_an_operator_is_told_by_what_it_carries() {
     assert_eq!(found["why"], "ConfigMap prod/settings is gone", "{found:#}");
 }
 
-fn objects_that_others_changed_are_told(site: &Site) {
+fn assert_changes_by_others_reported(site: &Site) {
     let patch = r#"--patch={"data": {"color": "blue"}}"#;
     let patch = ["patch", "configmap/settings", "--type=merge", patch];
     site.kubectl("prod", &patch).success();
@@ -528,21 +528,25 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     ];
     let roles = site.desk.solution(&rbac).success();
     site.apply(&roles).success();
-    deploy(&site, &site.account("reader"), wanted);
+    deploy(&site, &site.create_account("reader"), wanted);
     let last = "1 of 1 cluster is up to date\n";
     eventually("the rights hold", || {
         let shown = status(&site, &without_objects);
         (shown.code == 0 && shown.stdout.ends_with(last)).then_some(())
     });
-    // Objects are dry-run, which takes the rights to deploy.
+    // Objects are dry-run, which needs the permissions to deploy.
     let shown = status(&site, &without_objects[..1]);
     assert_eq!(shown.code, 3, "{shown:?}");
     let words = "  example 1.0.0 in prod: unknown\n    reason: cannot compare its objects: ";
     assert!(shown.stdout.contains(words), "{shown:?}");
 
-    // Which cluster it is, and nothing of what runs there.
+    // This user may only read the identity of the cluster.
     let granted = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]);
-    deploy(&site, &site.account_that_may("stranger", &granted), wanted);
+    deploy(
+        &site,
+        &site.create_account_with_rules("stranger", &granted),
+        wanted,
+    );
     let shown = becomes("unseen");
     assert_eq!(shown.code, 3, "{shown:?}");
     for words in [

@@ -1,17 +1,17 @@
-//! A fleet of real API servers is changed: all of it is planned before anything is written, one consent covers what is
-//! shown, waves keep their budgets, and running again completes what is missing.
+//! `fleet apply` on real API servers: all clusters are planned before the first write, one consent covers the shown
+//! plan, waves keep their budgets, and a second run completes missing changes.
 
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::carried::{pack, pack_as};
 use crate::charts::{HELM, site, solution};
 use crate::common::{Answer, results};
 use crate::fleet::{Members, kubectl};
+use crate::releases::{pack, pack_as};
 use crate::site::{Site, consent_id, variable};
 
-/// What a version carries: a ConfigMap with the values that were chosen, and a role in the whole cluster.
+/// The content of a version: a ConfigMap with the chosen values, and a ClusterRole.
 pub(crate) const SETS: &str = "  parameters:
     greeting: {type: string, default: none}
     size: {type: integer, default: 1}
@@ -31,7 +31,7 @@ metadata: {name: shop-nodes}
 rules: [{apiGroups: [''], resources: [nodes], verbs: [get, list]}]
 ";
 
-/// The clusters of a fleet, each with its name.
+/// The names of the clusters in the fleet.
 pub(crate) const NAMES: [&str; 3] = ["lab", "paris", "rome"];
 
 /// A site, three members of a fleet, and the archive of version 1.0.0.
@@ -81,7 +81,7 @@ spec:
     }
 
     pub(crate) fn apply(&self, more: &[&str]) -> Answer {
-        Answer::of(&mut self.apply_command(more))
+        Answer::from_command(&mut self.apply_command(more))
     }
 
     pub(crate) fn apply_command(&self, more: &[&str]) -> Command {
@@ -93,14 +93,14 @@ spec:
         command
     }
 
-    /// Applies the file with consent to all that it asks for.
+    /// Applies the file with all required consents.
     pub(crate) fn apply_accepting(&self, more: &[&str]) -> Answer {
         let refused = self.apply(&["--dry-run"]).failure(1);
         let id = consent_id(&refused).to_owned();
         self.apply(&[&["--accept", &id], more].concat())
     }
 
-    /// The greeting, the size and the version in a cluster; nothing where there is no Solution.
+    /// Returns the greeting, the size and the version in a cluster, or an empty text if it has no Solution.
     pub(crate) fn config(&self, member: usize) -> String {
         let get = [
             "--namespace=prod",
@@ -119,11 +119,12 @@ spec:
     }
 }
 
-/// What became of each cluster.
+/// Returns the state of each cluster.
 pub(crate) fn states(answer: &Value) -> Vec<(String, String)> {
     let clusters = answer["clusters"].as_array().unwrap().iter();
-    let text = |it: &'_ Value, field: &str| -> String { it[field].as_str().unwrap().to_owned() };
-    let states = clusters.map(|it| (text(it, "name"), text(it, "state")));
+    let text =
+        |entry: &'_ Value, field: &str| -> String { entry[field].as_str().unwrap().to_owned() };
+    let states = clusters.map(|entry| (text(entry, "name"), text(entry, "state")));
     states.collect()
 }
 
@@ -132,7 +133,7 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     let fleet = Fleet::start("fleet-apply");
     fleet.write("1.0.0", "", "");
 
-    // What differs is told beside it, and what is equal once.
+    // Differences are shown next to each cluster, and equal parts once.
     let refused = fleet.apply(&["--dry-run", "--diff"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     let plan = &refused.stdout;
@@ -151,7 +152,7 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     );
     assert_eq!(fleet.configs(), ["", "", ""]);
 
-    // What one deployment would accept by itself accepts nothing here.
+    // The consent to a single deployment does not apply to the fleet.
     let planned = fleet.apply(&["--dry-run", "--output=json"]).json();
     let alone = &planned["plan"]["clusters"][0]["deployments"][0]["plan"]["target"]["beyond"]["id"];
     let refused = fleet
@@ -161,7 +162,7 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     assert!(!plan.contains(alone.as_str().unwrap()), "{plan}");
     assert_eq!(fleet.configs(), ["", "", ""]);
 
-    // The last cluster has something in the way, and no other is changed.
+    // The last cluster is blocked, and no other one is changed.
     let rome = &fleet.members[2];
     kubectl(rome, &["create", "namespace", "prod"]).success();
     let refused = fleet.apply_accepting(&[]).failure(1);
@@ -171,10 +172,10 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     let all = ["get", "namespaces", "--output=name"];
     let lab = kubectl(&fleet.members[0], &all).success();
     assert!(!lab.contains("/prod"), "{lab}");
-    two_solutions_come_to_one_new_environment(&fleet);
+    assert_two_solutions_share_a_new_environment(&fleet);
 }
 
-/// Rights that are dangerous only where another Solution runs.
+/// Permissions that are dangerous only if another Solution runs.
 const RIGHTS: &str = "---
 apiVersion: v1
 kind: ServiceAccount
@@ -192,10 +193,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: board}
 subjects: [{kind: ServiceAccount, name: board, namespace: shop-system}]
 ";
 
-/// Applies two Solutions to an environment that the run itself creates: what the first one creates is no change by others
-/// to the plan of the second. In one cluster the first one was deployed before the plan was carried out, as if a run had
-/// been interrupted then.
-fn two_solutions_come_to_one_new_environment(fleet: &Fleet) {
+/// Applies two Solutions to an environment that the run itself creates: the plan of the second one expects the objects
+/// of the first one. In one cluster the first one is deployed before the plan is applied, as after an interrupted run.
+fn assert_two_solutions_share_a_new_environment(fleet: &Fleet) {
     let board = CONFIG.replace("name: shop,", "name: board,") + RIGHTS;
     pack_as(&fleet.site, "board", "1.0.0", SETS, &board);
     let path = fleet.site.desk.path("fleet.yaml");
@@ -224,7 +224,7 @@ fn two_solutions_come_to_one_new_environment(fleet: &Fleet) {
     fleet.apply(&[]).success();
 }
 
-/// Has somebody else approve the plan of the file, and carries that out.
+/// Lets another user approve the plan file, and applies it.
 fn apply_as_approved(fleet: &Fleet) -> Value {
     let refused = fleet.apply(&["--plan-out=plan.json"]).failure(1);
     let accepts = ["--accept", consent_id(&refused)];
@@ -248,8 +248,8 @@ fn apply_as_approved(fleet: &Fleet) -> Value {
     fleet.apply(&[&unsigned[..], &told].concat()).json()
 }
 
-/// Each line names its cluster, and tells it from its beginning to its end.
-fn programs_are_told_what_happens_where(fleet: &Fleet) {
+/// Each line names its cluster, and the events of a cluster are complete.
+fn assert_events_name_their_cluster(fleet: &Fleet) {
     let told = std::fs::read_to_string(fleet.site.desk.path("events")).unwrap();
     let told = results::events(&told);
     let begun =
@@ -257,19 +257,23 @@ fn programs_are_told_what_happens_where(fleet: &Fleet) {
     assert_eq!(told[0], begun);
     let mut pushed = 0;
     for name in NAMES {
-        let of: Vec<&Value> = told.iter().filter(|it| it["cluster"] == name).collect();
-        let ends = [of[0], of[of.len() - 1]].map(|it| it["event"].as_str().unwrap());
+        let of: Vec<&Value> = told
+            .iter()
+            .filter(|event| event["cluster"] == name)
+            .collect();
+        let ends = [of[0], of[of.len() - 1]].map(|event| event["event"].as_str().unwrap());
         assert_eq!(ends, ["clusterBegun", "clusterEnded"], "{of:#?}");
         assert_eq!(of[of.len() - 1]["state"], "done");
         let mut of = of.iter();
-        let push = of.find(|it| it["event"] == "done").unwrap();
+        let push = of.find(|event| event["event"] == "done").unwrap();
         pushed += u8::from(push["bytesTotal"] != 0);
-        let object = of.find(|it| it["event"] == "object" && it["object"] == "Namespace prod");
+        let object =
+            of.find(|event| event["event"] == "object" && event["object"] == "Namespace prod");
         assert_eq!(object.unwrap()["applied"], "created");
     }
     assert_eq!(pushed, 1);
     assert!(
-        told[1..].iter().all(|it| it["cluster"].is_string()),
+        told[1..].iter().all(|event| event["cluster"].is_string()),
         "{told:#?}"
     );
 }
@@ -278,7 +282,7 @@ fn programs_are_told_what_happens_where(fleet: &Fleet) {
 fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
     let fleet = Fleet::start("fleet-waves");
     fleet.write("1.0.0", "", "");
-    // All at a time.
+    // All clusters at a time.
     let one = std::fs::read_to_string(fleet.site.desk.path("fleet.yaml")).unwrap();
     let (before, _) = one.split_once("  waves:").unwrap();
     let all = "  waves: [{name: all, clusters: [lab, paris, rome], parallel: 3}]\n";
@@ -288,15 +292,15 @@ fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
         .write("fleet.yaml", format!("{before}{all}"));
     let applied = apply_as_approved(&fleet);
     let pushed = applied["clusters"].as_array().unwrap().iter();
-    let pushed = pushed.filter(|it| it["receipts"][0]["uploaded"]["blobs"] != 0);
+    let pushed = pushed.filter(|cluster| cluster["receipts"][0]["uploaded"]["blobs"] != 0);
     assert_eq!(pushed.count(), 1, "{applied:#}");
     let done = NAMES.map(|name| (name.to_owned(), "done".to_owned()));
     assert_eq!(states(&applied), done, "{applied:#}");
-    programs_are_told_what_happens_where(&fleet);
+    assert_events_name_their_cluster(&fleet);
     let configs = NAMES.map(|name| format!("hello {name}, 3, 1.0.0"));
     assert_eq!(fleet.configs(), configs);
 
-    // Nothing is left to do, and nobody is asked.
+    // No change is left, and no confirmation is needed.
     let again = fleet.apply(&["--output", "json"]).json();
     assert_eq!(states(&again), done);
     for cluster in again["clusters"].as_array().unwrap() {
@@ -304,19 +308,19 @@ fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
         assert_eq!(cluster["receipts"][0]["uploaded"]["blobs"], 0, "{again:#}");
     }
 
-    // Whoever deploys in a member alone keeps what the fleet chose.
+    // A deployment in a single member keeps the fleet's values.
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let paris = ["--kubeconfig", &fleet.members[1], "--ca-file", &ca];
     let deploy = ["deploy", "shop", "1.0.0", "-e", "prod", "--set", "size=2"];
     let deployed = solution(&fleet.site, &[&deploy[..], &paris].concat()).success();
     assert!(deployed.contains("fleet shops"), "{deployed}");
     assert_eq!(fleet.config(1), "hello paris, 2, 1.0.0");
-    // What was approved is not what would be done now.
+    // The approved plan differs from the current one.
     let stale = fleet.apply(&["--plan", "plan.json"]).failure(1);
     let words = "error: paris, shop 1.0.0 in prod: ";
     assert!(stale.contains(words), "{stale}");
     assert!(!stale.contains("error: lab"), "{stale}");
-    // The fleet's next run shows what was chosen there, and does not use it.
+    // The fleet's next run shows the values that were set in the member, and does not use them.
     let plan = fleet.apply(&["--dry-run"]).success();
     assert!(plan.contains("[paris]"), "{plan}");
     fleet.apply(&[]).success();

@@ -1,9 +1,9 @@
-//! One version of a chart on all clusters of a fleet, with values from what each of them is: a network whose pools are those
-//! of the cluster, first where it may fail, then where it may not.
+//! One version of a chart on all clusters of a fleet, with values from the facts of each cluster: a network with the
+//! pools of the cluster, first in staging, then in production.
 
 use serde_json::Value;
 
-use crate::charts::{packed, site, solution};
+use crate::charts::{pack_tree, site, solution};
 use crate::common::Answer;
 use crate::fleet::{Members, kubectl};
 use crate::fleet_apply::states;
@@ -26,15 +26,15 @@ fn pack(site: &Site, version: &str) {
     site.desk.write("1.0.0/net/templates/pools.yaml", POOLS);
     let values = "pools: []\nlevel: info\n";
     site.desk.write("1.0.0/net/values.yaml", values);
-    packed(
+    pack_tree(
         site,
         version,
         "  charts: [{name: net, source: 'dir:net'}]\n",
     );
 }
 
-/// Has a member say that its pods have this network.
-pub(crate) fn tell_network(kubeconfig: &str, network: &str) {
+/// Writes the pod network of a member into its cluster.
+pub(crate) fn set_network(kubeconfig: &str, network: &str) {
     let said = format!("--from-literal=ClusterConfiguration=networking: {{podSubnet: {network}}}");
     let create = [
         "create",
@@ -80,7 +80,7 @@ fn apply(site: &Site, more: &[&str]) -> Answer {
     solution(site, &[&apply[..], &with, more].concat())
 }
 
-/// The pools, the level and the version of the chart in a member; nothing where it is not.
+/// Returns the pools, the level and the version of the chart in a member, or an empty text if it is not installed.
 fn settings(members: &Members, member: usize) -> String {
     let get = [
         "--namespace=net",
@@ -101,7 +101,7 @@ fn a_chart_has_values_of_each_cluster_and_comes_to_one_group_before_the_other() 
         .iter()
         .zip(["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"])
     {
-        tell_network(kubeconfig, network);
+        set_network(kubeconfig, network);
     }
     pack(&site, "1.0.0");
     write(&site, &members, "1.0.0");
@@ -134,7 +134,7 @@ fn a_chart_has_values_of_each_cluster_and_comes_to_one_group_before_the_other() 
         expected("1.0.0", "info", "10.3.0.0/16")
     );
 
-    // A new version comes to staging alone, and then to production alone.
+    // A new version is deployed to staging alone, and then to production alone.
     pack(&site, "1.1.0");
     write(&site, &members, "1.1.0");
     let staged: Value = apply(&site, &["--group=staging", "--output=json"]).json();

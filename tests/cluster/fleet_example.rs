@@ -1,20 +1,20 @@
-//! The example of docs/how-to/operate/fleets.md on four real API servers, as its reader runs it.
+//! The example of docs/how-to/operate/fleets.md on four real API servers, as a reader runs it.
 
 use std::fs;
 
-use crate::book::{in_site, run};
-use crate::carried::pack;
+use crate::book::{replace_names, run};
 use crate::charts::site;
 use crate::fleet::{Members, kubectl};
-use crate::fleet_charts::tell_network;
+use crate::fleet_charts::set_network;
 use crate::fleet_waves::Controllers;
+use crate::releases::pack;
 use crate::site::{Site, variable};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/operate/fleets.md");
 
 const CLUSTERS: [&str; 4] = ["berlin", "madrid", "paris", "rome"];
 
-/// The parameters that the page names.
+/// The parameters on the page.
 const SETS: &str = "  parameters:
     replicas: {type: integer, default: 1}
     host: {type: string}
@@ -42,7 +42,7 @@ spec:
 enum Block {
     File(String),
     Commands(Vec<String>),
-    /// A part of what the last command shows.
+    /// A part of the last command's output.
     Shown(String),
 }
 
@@ -67,7 +67,7 @@ fn example() -> Vec<Block> {
     blocks.collect()
 }
 
-/// Runs a command of the page. The members have no nodes that could pull an image.
+/// Runs a command of the page. The members have no nodes, so no image can be pulled.
 fn run_here(site: &Site, command: &str) -> String {
     let with = "--ca-file site-ca.pem";
     let changing = ["solution fleet apply", "solution fleet rollback"];
@@ -82,7 +82,7 @@ fn run_here(site: &Site, command: &str) -> String {
     answer.stdout
 }
 
-/// The host, the networks and the version in each cluster, and its number of pods.
+/// Returns the host, the networks and the version in each cluster, and its number of pods.
 fn deployed(members: &Members) -> Vec<String> {
     let get = |member: &String, object: &str, field: &str| {
         let field = format!("--output=jsonpath={field}");
@@ -101,7 +101,7 @@ fn the_example_of_the_page_stops_in_staging_and_rolls_back() {
     let site = site("fleet-example");
     let members = Members::start(CLUSTERS.len());
     for (number, (name, member)) in CLUSTERS.iter().zip(members.iter()).enumerate() {
-        tell_network(member, &format!("10.{}.0.0/16", number + 1));
+        set_network(member, &format!("10.{}.0.0/16", number + 1));
         let kubeconfig = fs::read(member).unwrap();
         site.desk.write(&format!("{name}.kubeconfig"), kubeconfig);
     }
@@ -113,12 +113,12 @@ fn the_example_of_the_page_stops_in_staging_and_rolls_back() {
         pack(&site, version, SETS, &RELEASE.replace("VERSION", version));
     }
     let others = [&members[..1], &members[2..]].concat();
-    let _ready = Controllers::of(&others, "none");
-    let _broken = Controllers::of(&members[1..2], "1.1.0");
+    let _ready = Controllers::start(&others, "none");
+    let _broken = Controllers::start(&members[1..2], "1.1.0");
     let mut shown = String::new();
     for block in example() {
         match block {
-            Block::File(text) => site.desk.write("fleet.yaml", in_site(&site, &text)),
+            Block::File(text) => site.desk.write("fleet.yaml", replace_names(&site, &text)),
             Block::Commands(commands) => {
                 for command in commands {
                     shown = run_here(&site, &command);

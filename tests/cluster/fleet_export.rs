@@ -1,18 +1,19 @@
-//! A fleet's deployment handed over to a tool that applies it: what lies at the registry is what would be applied, object by object,
-//! no cluster is changed, no secret leaves the machine, and what the tool has applied keeps nothing from being exported again.
+//! `fleet export` for a `GitOps` tool. The artifacts in the registry equal the objects that `apply` would write. No
+//! cluster is changed, and no secret leaves the machine. Objects that the tool has applied do not block the next
+//! export.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::carried::pack;
 use crate::charts::{site, solution};
 use crate::common::Answer;
 use crate::fleet_apply::ROLE;
+use crate::releases::pack;
 use crate::site::{Site, variable};
 
-/// A parameter that nobody is to see.
+/// The value of a sensitive parameter.
 const TOKEN: &str = "t0ken-of-the-fleet";
 
 const SETS: &str = "  parameters:
@@ -21,7 +22,7 @@ const SETS: &str = "  parameters:
   manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]
 ";
 
-/// What a version carries: a ConfigMap, a workload of no pods, and a role in the whole cluster.
+/// The content of a version: a ConfigMap, a workload without pods, and a ClusterRole.
 const RELEASE: &str = "apiVersion: v1
 kind: ConfigMap
 metadata: {name: shop, namespace: shop-system}
@@ -38,13 +39,13 @@ spec:
     spec: {containers: [{name: shop, image: 'registry.example.test/example/server:1.0.0'}]}
 ";
 
-/// The marks that are no part of what is rendered.
+/// The metadata that is not part of a rendering.
 const MARKS: [&str; 2] = [
     "kustomize.toolkit.fluxcd.io/prune",
     "solutions.metalk8s.scality.com/created",
 ];
 
-/// Has the site keep its registry, and writes a fleet of this cluster alone.
+/// Stores the registry in the site configuration, and writes a fleet of this cluster alone.
 fn write(site: &Site, version: &str) {
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\n";
     let (registry, pulls) = (site.registry(), site.pull_registry());
@@ -73,19 +74,19 @@ fn export(site: &Site, tool: &str, more: &[&str]) -> Answer {
     let with = ["--key", "publisher.pub", "--ca-file", &ca];
     let answer = solution(site, &[&export[..], &with, more].concat());
     let told = [&answer.stdout, &answer.stderr];
-    assert!(!told.iter().any(|it| it.contains(TOKEN)), "{answer:?}");
+    assert!(!told.iter().any(|text| text.contains(TOKEN)), "{answer:?}");
     answer
 }
 
-/// The only deployment of an export.
-fn only(export: &Value) -> &Value {
+/// Returns the only deployment of an export.
+fn only_deployment(export: &Value) -> &Value {
     &export["clusters"][0]["deployments"][0]
 }
 
-/// Fetches an artifact by a field that names it, as an image is fetched.
+/// Fetches an artifact by one of its fields, as an image is fetched.
 fn fetch(site: &Site, artifact: &Value, field: &str, into: &str) -> Answer {
     let text = |field: &str| artifact[field].as_str().unwrap();
-    // The same registry, as this machine knows it.
+    // This is the same registry, by this machine's name.
     let repository = text("repository").replace(&site.pull_registry(), &site.registry());
     let certificates = variable("SOLUTION_TEST_REGISTRY_CA");
     let certificates = Path::new(&certificates).parent().unwrap().to_str().unwrap();
@@ -103,7 +104,7 @@ fn fetch(site: &Site, artifact: &Value, field: &str, into: &str) -> Answer {
     site.desk.run("skopeo", &copy)
 }
 
-/// Unpacks the only layer of what was fetched.
+/// Unpacks the only layer of a fetched artifact.
 fn unpack(site: &Site, into: &str) -> BTreeMap<String, Value> {
     let manifest = site.desk.read(&format!("{into}/manifest.json"));
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
@@ -131,16 +132,18 @@ fn unpack(site: &Site, into: &str) -> BTreeMap<String, Value> {
     let read = site.kubectl("gitops", &all).success();
     let objects = serde_json::Deserializer::from_str(&read).into_iter::<Value>();
     let objects = objects.map(Result::unwrap);
-    objects.map(|it| (called(&it), unmarked(it))).collect()
+    objects
+        .map(|object| (object_name(&object), without_marks(object)))
+        .collect()
 }
 
-fn called(object: &Value) -> String {
+fn object_name(object: &Value) -> String {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let parts = ["/kind", "/metadata/namespace", "/metadata/name"].map(text);
-    parts.map(|it| it.unwrap_or("-")).join(" ")
+    parts.map(|part| part.unwrap_or("-")).join(" ")
 }
 
-fn unmarked(mut object: Value) -> Value {
+fn without_marks(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         annotations.retain(|name, _| !MARKS.contains(&name.as_str()));
@@ -151,16 +154,18 @@ fn unmarked(mut object: Value) -> Value {
     object
 }
 
-/// The objects that `solution render` shows with what the fleet chooses, but for Secrets.
+/// Returns the objects of `solution render` with the fleet's values, except Secrets.
 fn rendered(site: &Site, archive: &str) -> BTreeMap<String, Value> {
     let render = ["render", archive, "-e", "gitops", "--output", "json"];
     let chosen = ["--set", "greeting=hello lab", "--values", "token.yaml"];
     let key = ["--key", "publisher.pub"];
     let mut shown = solution(site, &[&render[..], &chosen, &key].concat()).json();
     let objects = shown["manifests"].as_array_mut().unwrap().iter_mut();
-    let objects = objects.map(|it| it["object"].take());
-    let objects = objects.filter(|it| it["kind"] != "Secret");
-    objects.map(|it| (called(&it), unmarked(it))).collect()
+    let objects = objects.map(|manifest| manifest["object"].take());
+    let objects = objects.filter(|object| object["kind"] != "Secret");
+    objects
+        .map(|object| (object_name(&object), without_marks(object)))
+        .collect()
 }
 
 #[test]
@@ -172,7 +177,7 @@ fn what_is_exported_is_what_would_be_applied_and_stays_the_same_once_it_is() {
 
     // A dry run pushes nothing, and shows the same.
     let dry = export(&site, "flux", &["--dry-run", "--output", "json"]).json();
-    let artifact = &only(&dry)["artifact"];
+    let artifact = &only_deployment(&dry)["artifact"];
     assert_ne!(fetch(&site, artifact, "tag", "none").code, 0, "{dry:#}");
     let exported = export(&site, "flux", &["--output", "json"]).json();
     assert_eq!(exported, dry);
@@ -180,7 +185,7 @@ fn what_is_exported_is_what_would_be_applied_and_stays_the_same_once_it_is() {
         fetch(&site, artifact, field, into).success();
     }
     let [by_tag, by_digest] =
-        ["by-tag", "first"].map(|it| site.desk.read(&format!("{it}/manifest.json")));
+        ["by-tag", "first"].map(|folder| site.desk.read(&format!("{folder}/manifest.json")));
     assert_eq!(by_tag, by_digest);
     assert_eq!(site.snapshot(), before, "no cluster is changed");
 
@@ -190,12 +195,12 @@ fn what_is_exported_is_what_would_be_applied_and_stays_the_same_once_it_is() {
     let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
     let image = image.as_str().unwrap();
     assert!(image.starts_with(&site.pull_registry()), "{image}");
-    let secrets = &only(&exported)["secrets"];
+    let secrets = &only_deployment(&exported)["secrets"];
     let named: BTreeSet<&str> = secrets
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["name"].as_str().unwrap())
+        .map(|entry| entry["name"].as_str().unwrap())
         .collect();
     assert!(named.contains("gitops/shop-parameters-1"), "{secrets:#}");
     let push = [
@@ -211,22 +216,22 @@ fn what_is_exported_is_what_would_be_applied_and_stays_the_same_once_it_is() {
     let push = solution(&site, &[&push[..], &with].concat()).json();
     assert_eq!(push["bytesToPush"], 0, "{push:#}");
 
-    // What a tool has applied is in nobody's way, and comes out as it was.
+    // Objects that a tool has applied block nothing, and are exported without changes.
     let apply = ["apply", "--server-side", "--filename", "first/files"];
     site.kubectl("gitops", &apply).success();
     let again = export(&site, "flux", &["--output", "json"]).json();
     assert_eq!(again, exported);
 
-    people_read_the_same(&site);
+    assert_text_output(&site);
     let bundle = export(&site, "fleet", &["--output", "json"]).json();
-    let resources = &only(&bundle)["objects"][0]["spec"]["resources"];
+    let resources = &only_deployment(&bundle)["objects"][0]["spec"]["resources"];
     assert_eq!(resources.as_array().unwrap().len(), objects.len());
-    assert_eq!(only(&bundle)["artifact"], json!(null));
+    assert_eq!(only_deployment(&bundle)["artifact"], json!(null));
     a_secret_in_anything_else_is_in_the_way(&site);
 }
 
-/// In files, and beside them what is lost.
-fn people_read_the_same(site: &Site) {
+/// Writes files, and lists the lost parts next to them.
+fn assert_text_output(site: &Site) {
     let shown = export(site, "argocd", &["--output-dir", "out"]);
     let losses = &shown.stderr;
     for words in [

@@ -1,18 +1,18 @@
-//! What goes wrong in some clusters of a fleet, or with the program: the others are as they were to become, what was not begun
-//! is untouched, and running again completes what is missing.
+//! Failures in some clusters of a fleet, or of the program: the other clusters reach their state, clusters that were
+//! not started are unchanged, and a second run completes the missing changes.
 
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::carried::pack;
 use crate::charts::HELM;
 use crate::fleet::kubectl;
 use crate::fleet_apply::{CONFIG, Fleet, NAMES, ROLE, SETS, states};
-use crate::fleet_waves::{Controllers, SERVER, of};
+use crate::fleet_waves::{Controllers, SERVER, named_states};
+use crate::releases::pack;
 use crate::site::{consent_id, eventually, variable};
 
-/// A definition that a version brings.
+/// An additional definition of a version.
 const DEFINITION: &str = "---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -25,15 +25,15 @@ spec:
 ";
 
 /// Replaces the user of a kubeconfig.
-fn with_user(all: &Fleet, member: usize, path: &str, user: &Value) {
+fn write_kubeconfig(all: &Fleet, member: usize, path: &str, user: &Value) {
     let view = ["config", "view", "--raw", "--output=json"];
     let mut config: Value = kubectl(&all.members[member], &view).json();
     config["users"][0]["user"] = user.clone();
     all.site.desk.write(path, config.to_string());
 }
 
-/// Has the fleet's file reach a member by another kubeconfig.
-fn reach_by(all: &Fleet, member: usize, path: &str) {
+/// Changes a member's kubeconfig in the fleet's file.
+fn set_kubeconfig(all: &Fleet, member: usize, path: &str) {
     let file = all.site.desk.path("fleet.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     let text = text.replace(&all.members[member], path);
@@ -47,14 +47,14 @@ fn a_login_that_is_refused_a_plugin_that_hangs_and_a_conflict_are_said_at_once()
     pack(&all.site, "1.1.0", SETS, &release);
     all.write("1.1.0", "", "");
     let user = serde_json::json!({"token": "nobody"});
-    with_user(&all, 1, "refused.kubeconfig", &user);
+    write_kubeconfig(&all, 1, "refused.kubeconfig", &user);
     let user = serde_json::json!({"exec": {
         "apiVersion": "client.authentication.k8s.io/v1", "command": "sleep", "args": ["300"],
         "interactiveMode": "Never",
     }});
-    with_user(&all, 2, "hangs.kubeconfig", &user);
-    reach_by(&all, 1, "refused.kubeconfig");
-    reach_by(&all, 2, "hangs.kubeconfig");
+    write_kubeconfig(&all, 2, "hangs.kubeconfig", &user);
+    set_kubeconfig(&all, 1, "refused.kubeconfig");
+    set_kubeconfig(&all, 2, "hangs.kubeconfig");
     let other = DEFINITION.replace("cart", "other").replace("Cart", "Other");
     let other = other
         .replace("others.fleet", "carts.fleet")
@@ -80,8 +80,8 @@ fn a_login_that_is_refused_a_plugin_that_hangs_and_a_conflict_are_said_at_once()
     assert!(!lab.contains("/prod"), "{lab}");
 }
 
-/// Begins to apply the file, with consent to all that it asks for.
-fn begin(all: &Fleet, more: &[&str]) -> Child {
+/// Starts to apply the file, with all required consents.
+fn start_apply(all: &Fleet, more: &[&str]) -> Child {
     let refused = all.apply(&["--dry-run"]);
     let mut command = all.site.command();
     command
@@ -106,7 +106,7 @@ fn kill(mut running: Child) {
 }
 
 /// Waits until a member has a Deployment of a version.
-fn has(all: &Fleet, member: usize, version: &str) {
+fn wait_for_version(all: &Fleet, member: usize, version: &str) {
     eventually("the Deployment is there", || {
         let field = "--output=jsonpath={.spec.template.spec.containers[0].args[0]}";
         let get = ["--namespace=prod", "get", "deployment", "shop", field];
@@ -114,7 +114,7 @@ fn has(all: &Fleet, member: usize, version: &str) {
     });
 }
 
-fn after(version: &str) -> [String; 3] {
+fn expected_configs(version: &str) -> [String; 3] {
     NAMES.map(|name| format!("hello {name}, 3, {version}"))
 }
 
@@ -125,14 +125,14 @@ fn a_run_that_is_killed_and_a_cluster_that_dies_are_completed_by_running_again()
         let release = (CONFIG.to_owned() + ROLE + SERVER).replace("VERSION", version);
         pack(&all.site, version, SETS, &release);
     }
-    // Killed inside the first wave, and between it and the second.
+    // The program is killed inside the first wave, and between it and the second one.
     all.write("1.1.0", ", soak: 30m", "");
-    let running = begin(&all, &[]);
-    has(&all, 0, "1.1.0");
+    let running = start_apply(&all, &[]);
+    wait_for_version(&all, 0, "1.1.0");
     kill(running);
     assert_eq!(all.configs()[1..], ["", ""]);
-    let ready = Controllers::of(&all.members, "none");
-    let mut running = begin(&all, &[]);
+    let ready = Controllers::start(&all.members, "none");
+    let mut running = start_apply(&all, &[]);
     let told = std::io::BufReader::new(running.stderr.take().unwrap());
     let mut told = std::io::BufRead::lines(told).map(Result::unwrap);
     assert!(told.any(|line| line.contains("soak time of wave first: 30 min left")));
@@ -140,29 +140,38 @@ fn a_run_that_is_killed_and_a_cluster_that_dies_are_completed_by_running_again()
     assert_eq!(all.configs()[1..], ["", ""]);
     all.write("1.1.0", "", "");
     all.apply_accepting(&[]).success();
-    assert_eq!(all.configs(), after("1.1.0"));
+    assert_eq!(all.configs(), expected_configs("1.1.0"));
 
-    // Two administrators at once: what one of them has done, the other finds.
+    // Two administrators apply at once: each finds the changes of the other.
     all.write("1.2.0", "", "");
-    let both = [begin(&all, &["--wait"]), begin(&all, &["--wait"])];
-    let both = both.map(|it| it.wait_with_output().unwrap());
-    assert!(both.iter().any(|it| it.status.success()), "{both:?}");
+    let both = [
+        start_apply(&all, &["--wait"]),
+        start_apply(&all, &["--wait"]),
+    ];
+    let both = both.map(|child| child.wait_with_output().unwrap());
+    assert!(
+        both.iter().any(|output| output.status.success()),
+        "{both:?}"
+    );
     all.apply(&[]).success();
-    assert_eq!(all.configs(), after("1.2.0"));
+    assert_eq!(all.configs(), expected_configs("1.2.0"));
     drop(ready);
 
-    // A cluster dies while it is changed, and comes back.
+    // A cluster stops while it is changed, and is started again.
     all.write("1.3.0", "", ", maxFailures: 1");
-    let _ready = Controllers::of(&all.members[..2], "none");
-    let running = begin(&all, &["--timeout=10"]);
-    has(&all, 2, "1.3.0");
+    let _ready = Controllers::start(&all.members[..2], "none");
+    let running = start_apply(&all, &["--timeout=10"]);
+    wait_for_version(&all, 2, "1.3.0");
     all.members.kill(2);
     let ended = running.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
-    assert_eq!([0, 1].map(|member| all.config(member)), after("1.3.0")[..2]);
-    all.members.again();
-    let _all = Controllers::of(&all.members[2..], "none");
+    assert_eq!(
+        [0, 1].map(|member| all.config(member)),
+        expected_configs("1.3.0")[..2]
+    );
+    all.members.restart_killed();
+    let _all = Controllers::start(&all.members[2..], "none");
     let again: Value = all.apply(&["--output=json", "--wait"]).json();
-    assert_eq!(states(&again), of(["done"; 3]), "{again:#}");
-    assert_eq!(all.configs(), after("1.3.0"));
+    assert_eq!(states(&again), named_states(["done"; 3]), "{again:#}");
+    assert_eq!(all.configs(), expected_configs("1.3.0"));
 }

@@ -1,11 +1,11 @@
-//! A fleet of real API servers goes back: only what a revision changed, and running again takes nothing of it back.
+//! `fleet rollback` on real API servers: it reverts only the changes of one revision, and a second run changes nothing.
 
 use serde_json::Value;
 
-use crate::carried::pack_as;
 use crate::charts::solution;
 use crate::common::Answer;
 use crate::fleet_apply::{Fleet, NAMES, states};
+use crate::releases::pack_as;
 use crate::site::{consent_id, variable};
 
 fn fleet(fleet: &Fleet, verb: &str, more: &[&str]) -> Answer {
@@ -15,7 +15,7 @@ fn fleet(fleet: &Fleet, verb: &str, more: &[&str]) -> Answer {
     )
 }
 
-/// Goes back, with consent to all that this asks for.
+/// Rolls back, with all required consents.
 fn rollback(of: &Fleet, more: &[&str]) -> Value {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let with = ["--ca-file", &ca, "--no-pull-proof", "--output", "json"];
@@ -29,13 +29,8 @@ fn rollback(of: &Fleet, more: &[&str]) -> Value {
     fleet(of, "rollback", &[more, accept].concat()).json()
 }
 
-fn the_plan_says_what_goes_back_and_why_the_rest_is_left(
-    of: &Fleet,
-    first: &str,
-    second: &str,
-    ca: &str,
-) {
-    // Both of the wave are shown, and the pause that others made holds nothing back.
+fn assert_plan_explains_clusters(of: &Fleet, first: &str, second: &str, ca: &str) {
+    // Both clusters of the wave are shown, and the pause by another user does not block a rollback.
     fleet(of, "pause", &[]).success();
     let dry = [
         "--wave",
@@ -71,13 +66,13 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
     of.apply_accepting(&[]).success();
     let before = of.configs();
 
-    // No version ran before.
+    // No version was deployed before.
     let first = rollback(&of, &["--wave", "rest"]);
     assert_eq!(states(&first)[1].1, "done", "{first:#}");
     assert_eq!(of.configs(), before);
     let first = revision(&of);
 
-    // A later revision brings the next version and a second Solution to two of three, in two runs.
+    // A later revision deploys the next version and a second Solution to two of three clusters, in two runs.
     of.pack("1.1.0");
     pack_board(&of);
     write_with_board(&of, "1.1.0");
@@ -96,13 +91,13 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         ]
     );
 
-    // Other choices of the same version are nothing to go back to.
+    // Other values of the same version cannot be rolled back.
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let again = ["deploy", "shop", "1.1.0", "-e", "prod", "--set", "size=2"];
     let at_rome = ["--kubeconfig", &of.members[2], "--ca-file", &ca];
     solution(&of.site, &[&again[..], &at_rome].concat()).success();
 
-    the_plan_says_what_goes_back_and_why_the_rest_is_left(&of, &first, &second, &ca);
+    assert_plan_explains_clusters(&of, &first, &second, &ca);
     let done = ["paris", "rome"].map(|name| (name.to_owned(), "done".to_owned()));
     let applied = rollback(&of, &["--wave", "rest"]);
     assert_eq!(states(&applied), done, "{applied:#}");
@@ -111,7 +106,7 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         [lab.clone(), before[1].clone(), before[2].clone()]
     );
 
-    // Running again takes nothing back.
+    // A second run rolls nothing back.
     let again = rollback(&of, &["--wave", "rest"]);
     assert_eq!(states(&again), done);
     for cluster in again["clusters"].as_array().unwrap() {
@@ -128,11 +123,11 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
     );
 
-    all_stands_in_one_table(&of, &second);
-    what_the_fleet_brought_goes(&of);
+    assert_changes_in_one_table(&of, &second);
+    assert_fleet_deleted(&of);
 }
 
-/// The last revision that changed clusters, by the journal.
+/// Returns the last revision that changed clusters, from the journal.
 fn revision(of: &Fleet) -> String {
     let journal = of.site.desk.read("fleet.journal.json");
     let journal: Value = serde_json::from_slice(&journal).unwrap();
@@ -157,20 +152,20 @@ fn pack_board(of: &Fleet) {
     pack_as(&of.site, "board", "1.0.0", sets, board);
 }
 
-/// What is removed of each cluster, as `CLUSTER: DEPLOYMENT, …`.
-fn removed(answer: &Value) -> Vec<String> {
+/// Returns the removed deployments of each cluster, as `CLUSTER: DEPLOYMENT, …`.
+fn removed_deployments(answer: &Value) -> Vec<String> {
     let clusters = answer["clusters"].as_array().unwrap().iter();
-    let of_cluster = |it: &Value| {
-        let removed = it["removed"].as_array().unwrap().iter();
-        let removed = removed.map(|it| it["deployment"].as_str().unwrap());
+    let of_cluster = |cluster: &Value| {
+        let removed = cluster["removed"].as_array().unwrap().iter();
+        let removed = removed.map(|entry| entry["deployment"].as_str().unwrap());
         let removed = removed.collect::<Vec<_>>().join(", ");
-        format!("{}: {removed}", it["name"].as_str().unwrap())
+        format!("{}: {removed}", cluster["name"].as_str().unwrap())
     };
     clusters.map(of_cluster).collect()
 }
 
-/// The fleet is taken away: the last cluster first, what needs others before them, and nothing that others deployed.
-fn what_the_fleet_brought_goes(of: &Fleet) {
+/// Deletes the fleet: the last cluster first, dependent Solutions before the others, and no deployments of other users.
+fn assert_fleet_deleted(of: &Fleet) {
     write_with_board(of, "1.0.0");
     fleet(of, "resume", &[]).success();
     of.apply(&["--cluster", "paris", "--cluster", "rome"])
@@ -200,7 +195,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     solution(&of.site, &undeploy).success();
     solution(&of.site, &import).success();
 
-    // What somebody else deployed stays, and what it needs is in the way.
+    // A deployment of another user is kept, and its prerequisite blocks the deletion.
     let refused = fleet(of, "delete", &["--all", "--yes"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     let words =
@@ -210,10 +205,11 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     assert!(refused.stdout.contains(note), "{refused:?}");
     let before = of.configs();
 
-    // It is read, confirmed, and held back by a pause.
+    // The plan is shown, confirmed, and blocked by a pause.
     let wave = ["--wave", "rest"];
     let plan = fleet(of, "delete", &[&wave[..], &["--dry-run"]].concat()).success();
-    let [board, shop] = ["board", "shop"].map(|it| plan.find(&format!("{it} 1.0.0 in prod, 2")));
+    let [board, shop] =
+        ["board", "shop"].map(|name| plan.find(&format!("{name} 1.0.0 in prod, 2")));
     assert!(board.is_some() && board < shop, "{plan}");
     let unconfirmed = fleet(of, "delete", &wave).failure(1);
     assert!(unconfirmed.contains("was not confirmed"), "{unconfirmed}");
@@ -226,7 +222,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     let gone = fleet(of, "delete", &yes).json();
     let both = "board 1.0.0 in prod, shop 1.0.0 in prod";
     assert_eq!(
-        removed(&gone),
+        removed_deployments(&gone),
         [format!("rome: {both}"), format!("paris: {both}")]
     );
     assert_eq!(of.configs(), [before[0].as_str(), "", ""]);
@@ -234,7 +230,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     let all = ["--all", "--yes", "--output", "json"];
     let gone = fleet(of, "delete", &all).json();
     let expected = ["rome: ", "paris: ", "lab: shop 1.0.0 in prod"];
-    assert_eq!(removed(&gone), expected, "{gone:#}");
+    assert_eq!(removed_deployments(&gone), expected, "{gone:#}");
     assert_eq!(of.configs(), [""; 3]);
     let journal = std::fs::read_to_string(of.site.desk.path("fleet.journal.json")).unwrap();
     assert!(!journal.contains("clusters"), "{journal}");
@@ -245,14 +241,17 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     );
 }
 
-/// Of what was done to the clusters the newest stands first.
-fn all_stands_in_one_table(of: &Fleet, revision: &str) {
+/// Asserts that one table lists all changes of the clusters, newest first.
+fn assert_changes_in_one_table(of: &Fleet, revision: &str) {
     let history = fleet(of, "history", &["--output", "json"]).json();
     let changes = history["changes"].as_array().unwrap();
     assert_eq!(changes[0]["verb"], "rollback", "{history:#}");
     assert_eq!(changes[0]["cluster"], "lab", "{history:#}");
     assert_eq!(changes[0]["wave"], "first", "{history:#}");
-    let brought = changes.iter().find(|it| it["verb"] != "rollback").unwrap();
+    let brought = changes
+        .iter()
+        .find(|change| change["verb"] != "rollback")
+        .unwrap();
     assert_eq!(changes[0]["fleetRevision"], Value::Null, "{history:#}");
     let is_of_revision = |change: &&Value| change["fleetRevision"] == revision;
     assert_eq!(
@@ -263,11 +262,11 @@ fn all_stands_in_one_table(of: &Fleet, revision: &str) {
     let brought = &brought["places"][0]["to"];
     assert_eq!(brought["fleet"], "shops", "{history:#}");
     assert!(brought["fleetValues"].is_string(), "{history:#}");
-    let of_paris = |it: &&Value| it["cluster"] == "paris";
+    let of_paris = |change: &&Value| change["cluster"] == "paris";
     assert_eq!(changes.iter().filter(of_paris).count(), 1, "{history:#}");
     let times: Vec<&str> = changes
         .iter()
-        .map(|it| it["at"].as_str().unwrap())
+        .map(|change| change["at"].as_str().unwrap())
         .collect();
     assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
     let newest = fleet(of, "history", &["--cluster", "lab", "--limit", "1"]).success();

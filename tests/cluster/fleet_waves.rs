@@ -1,4 +1,4 @@
-//! The waves of a fleet: what holds one up, what ends it, and what is left then.
+//! The waves of a fleet: the conditions that delay or end one, and the state afterwards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::carried::pack;
 use crate::charts::solution;
 use crate::common::{Answer, results};
 use crate::door::Door;
 use crate::fleet::kubectl;
 use crate::fleet_apply::{CONFIG, Fleet, NAMES, ROLE, SETS, states};
+use crate::releases::pack;
 use crate::running::Running;
 use crate::site::{consent_id, eventually, variable};
 
-/// A server, which becomes ready only where somebody says so.
+/// A server that becomes ready only if a test sets its status.
 pub(crate) const SERVER: &str = "---
 apiVersion: apps/v1
 kind: Deployment
@@ -28,22 +28,22 @@ spec:
     spec: {containers: [{name: shop, image: 'registry.example.test/example/server:1.0.0', args: [VERSION]}]}
 ";
 
-/// Says of every Deployment in these members that it is ready, but for those of a version that does not become so, in the
-/// place of the controllers and nodes that they do not have.
+/// A replacement for the controllers and nodes that these members do not have. It marks every Deployment as ready,
+/// except those of a broken version.
 pub(crate) struct Controllers {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Controllers {
-    pub(crate) fn of(kubeconfigs: &[String], broken: &'static str) -> Self {
+    pub(crate) fn start(kubeconfigs: &[String], broken: &'static str) -> Self {
         let (over, kubeconfigs) = (Arc::new(AtomicBool::new(false)), kubeconfigs.to_vec());
         let is_over = Arc::clone(&over);
         let work = move || {
             while !is_over.load(Ordering::Relaxed) {
                 for kubeconfig in &kubeconfigs {
-                    be_ready(kubeconfig, broken);
-                    be_gone(kubeconfig);
+                    set_ready(kubeconfig, broken);
+                    remove_finalizers(kubeconfig);
                 }
                 thread::park_timeout(Duration::from_millis(200));
             }
@@ -65,7 +65,7 @@ impl Drop for Controllers {
     }
 }
 
-fn be_ready(kubeconfig: &str, broken: &str) {
+fn set_ready(kubeconfig: &str, broken: &str) {
     let all = ["get", "deployments", "--all-namespaces", "--output=json"];
     let all = kubectl(kubeconfig, &all).json();
     for deployment in all["items"].as_array().unwrap() {
@@ -99,13 +99,13 @@ fn be_ready(kubeconfig: &str, broken: &str) {
             "--patch",
             &status.to_string(),
         ];
-        // It may be gone by now.
+        // The object may already be deleted.
         kubectl(kubeconfig, &[&patch[..], &status].concat());
     }
 }
 
-/// Lets go of what waits for the garbage collector.
-fn be_gone(kubeconfig: &str) {
+/// Removes the finalizers of objects that wait for the garbage collector.
+fn remove_finalizers(kubeconfig: &str) {
     let kinds = "deployments,services,configmaps";
     let all = ["get", kinds, "--all-namespaces", "--output=json"];
     let all = kubectl(kubeconfig, &all).json();
@@ -124,7 +124,7 @@ fn be_gone(kubeconfig: &str) {
             text("namespace"),
         ];
         let free = r#"{"metadata": {"finalizers": null}}"#;
-        // It may be gone by now.
+        // The object may already be deleted.
         kubectl(
             kubeconfig,
             &[&patch[..], &["--type=merge", "--patch", free]].concat(),
@@ -132,7 +132,7 @@ fn be_gone(kubeconfig: &str) {
     }
 }
 
-pub(crate) fn of(what: [&str; 3]) -> Vec<(String, String)> {
+pub(crate) fn named_states(what: [&str; 3]) -> Vec<(String, String)> {
     let all = NAMES.iter().zip(what);
     all.map(|(name, state)| ((*name).to_owned(), state.to_owned()))
         .collect()
@@ -149,27 +149,30 @@ fn a_wave_that_fails_leaves_the_rest_untouched_and_running_again_completes_it() 
         let release = (CONFIG.to_owned() + ROLE + SERVER).replace("VERSION", version);
         pack(&fleet.site, version, SETS, &release);
     }
-    let broken = Controllers::of(&fleet.members, "1.2.0");
+    let broken = Controllers::start(&fleet.members, "1.2.0");
     fleet.write("1.1.0", "", "");
     fleet.apply_accepting(&[]).success();
     fleet.write("1.2.0", "", "");
     let ended = fleet.apply(&["--timeout=15", "--output=json"]);
     assert_eq!(ended.code, 1, "{ended:?}");
     let result: Value = ended.json();
-    assert_eq!(states(&result), of(["failed", "untouched", "untouched"]));
+    assert_eq!(
+        states(&result),
+        named_states(["failed", "untouched", "untouched"])
+    );
     let stopped = result["stopped"]["message"].as_str().unwrap();
     assert_eq!(
         stopped,
         "1 cluster of wave first failed, but only 0 may fail"
     );
-    // It went back to what ran there.
+    // The previous version was restored.
     let before = NAMES.map(|name| format!("hello {name}, 3, 1.1.0"));
     assert_eq!(fleet.configs(), before);
 
     drop(broken);
-    let _ready = Controllers::of(&fleet.members, "none");
+    let _ready = Controllers::start(&fleet.members, "none");
     let again = fleet.apply(&["--timeout=60", "--output=json"]).json();
-    assert_eq!(states(&again), of(["done"; 3]), "{again:#}");
+    assert_eq!(states(&again), named_states(["done"; 3]), "{again:#}");
     let after = NAMES.map(|name| format!("hello {name}, 3, 1.2.0"));
     assert_eq!(fleet.configs(), after);
     let status = fleet_status(&fleet);
@@ -201,12 +204,12 @@ fn read_status(all: &Fleet, more: &[&str]) -> Answer {
     fleet(all, &[&status[..], more].concat())
 }
 
-/// The hub: a member, reached with no more rights than `solution site rbac` prints.
+/// The flags for the hub: a member, accessed with only the permissions that `solution site rbac` prints.
 const HUB: [&str; 2] = ["--hub=test", "--kubeconfig=hub.kubeconfig"];
-/// The same while it does not answer.
+/// The flags for the hub while it is unreachable.
 const AWAY: [&str; 2] = ["--hub=test", "--kubeconfig=away.kubeconfig"];
 
-/// Makes a member a hub.
+/// Makes a member the hub.
 fn prepare_hub(all: &Fleet) {
     let member = &all.members[0];
     let by = ["--hub=test", "--kubeconfig", member];
@@ -215,7 +218,7 @@ fn prepare_hub(all: &Fleet) {
         unprepared.contains("the cluster does not serve kind SolutionRollout"),
         "{unprepared}"
     );
-    is_paused_here_alone(all, &unprepared);
+    assert_paused_locally(all, &unprepared);
     fleet(all, &[&["init"], &by[..]].concat()).success();
     a_damaged_hub_keeps_no_pause_from_being_in_force(all, &by);
     let rbac = ["rbac", "--verb=fleet-hub", "--user=keeper"];
@@ -231,8 +234,8 @@ fn prepare_hub(all: &Fleet) {
     all.site.desk.write("away.kubeconfig", away);
 }
 
-/// Whether the fleet is paused although the hub was not told, and lets it go on.
-fn is_paused_here_alone(all: &Fleet, refused: &str) {
+/// Asserts that the fleet is paused although the hub does not know it, and resumes it.
+fn assert_paused_locally(all: &Fleet, refused: &str) {
     let words = "cannot update the hub: the decision is stored only in the journal next to the fleet's file";
     assert!(refused.contains(words), "{refused}");
     let journal: Value = serde_json::from_slice(&all.site.desk.read("fleet.journal.json")).unwrap();
@@ -254,12 +257,12 @@ fn a_damaged_hub_keeps_no_pause_from_being_in_force(all: &Fleet, by: &[&str]) {
     assert!(refused.contains("spec.pause.at"), "{refused}");
     object("{fleet: others}").success();
     let paused = fleet(all, &[&["pause", "fleet.yaml"], by].concat()).failure(1);
-    is_paused_here_alone(all, &paused);
+    assert_paused_locally(all, &paused);
     kubectl(member, &["delete", "solutionrollout/shops"]).success();
 }
 
-/// A field of the fleet's object in the hub, once a condition holds.
-fn in_hub(all: &Fleet, condition: &str, field: &str) -> String {
+/// Returns a field of the fleet's object in the hub, once a condition holds.
+fn hub_field(all: &Fleet, condition: &str, field: &str) -> String {
     let (object, member) = ("solutionrollout/shops", &all.members[0]);
     let condition = format!("--for=condition={condition}");
     kubectl(member, &["wait", &condition, object, "--timeout=5s"]).success();
@@ -267,8 +270,8 @@ fn in_hub(all: &Fleet, condition: &str, field: &str) -> String {
     kubectl(member, &["get", object, &field]).success()
 }
 
-/// Somebody else with a copy of the file decides by the hub.
-fn elsewhere(all: &Fleet, verb: &str, more: &[&str]) {
+/// Runs a command of another user with a copy of the file, who decides with the hub.
+fn run_as_other_user(all: &Fleet, verb: &str, more: &[&str]) {
     let file = all.site.desk.read("fleet.yaml");
     all.site.desk.write("elsewhere/fleet.yaml", file);
     let verb = ["fleet", verb, "elsewhere/fleet.yaml"];
@@ -293,26 +296,26 @@ fn a_wave_waits_for_its_approval_for_time_and_while_the_fleet_is_paused() {
     let lab = "hello lab, 3, 1.0.0";
     assert_eq!(all.configs(), [lab, "", ""]);
     let counts = "{.status.wave} {.status.done} {.status.clustersAsked}";
-    assert_eq!(in_hub(&all, "Stalled", counts), "first 1 3");
+    assert_eq!(hub_field(&all, "Stalled", counts), "first 1 3");
 
-    // An approval is of one plan, and a pause holds whatever is approved.
+    // An approval is for one plan, and a pause applies to approved plans too.
     fleet(&all, &["approve", "fleet.yaml", "rest", &"0".repeat(24)]).success();
     assert_eq!(all.apply_accepting(&[]).code, 3);
-    elsewhere(&all, "pause", &[]);
-    elsewhere(&all, "approve", &["rest", &plan]);
+    run_as_other_user(&all, "pause", &[]);
+    run_as_other_user(&all, "approve", &["rest", &plan]);
     let paused = all.apply_accepting(&HUB);
     assert_eq!(paused.code, 3, "{paused:?}");
     assert!(paused.stderr.contains("the fleet is paused"), "{paused:?}");
     assert_eq!(all.configs(), [lab, "", ""]);
 
-    elsewhere(&all, "resume", &[]);
+    run_as_other_user(&all, "resume", &[]);
     all.apply_accepting(&HUB).success();
     assert_eq!(
         all.configs(),
         NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
     );
     let clusters = "{.status.clusters[*].state}";
-    assert_eq!(in_hub(&all, "Complete", clusters), "done done done");
+    assert_eq!(hub_field(&all, "Complete", clusters), "done done done");
     a_hub_that_is_away_delays_nothing_and_is_caught_up(&all);
 }
 
@@ -320,18 +323,18 @@ fn a_hub_that_is_away_delays_nothing_and_is_caught_up(all: &Fleet) {
     all.pack("1.1.0");
     all.write("1.1.0", "", "");
     let applied = all.apply(&[&AWAY[..], &["--output=json"]].concat()).json();
-    assert_eq!(states(&applied), of(["done"; 3]), "{applied:#}");
+    assert_eq!(states(&applied), named_states(["done"; 3]), "{applied:#}");
     let behind = applied["behind"]["message"].as_str().unwrap();
     assert!(behind.starts_with("the hub `test`: "), "{behind}");
     let paused = fleet(all, &[&["pause", "fleet.yaml"], &AWAY[..]].concat());
     assert_eq!(paused.code, 3, "{paused:?}");
     let pause = "{.spec.pause.paused} {.status.plan}";
-    let before = in_hub(all, "Complete", pause);
+    let before = hub_field(all, "Complete", pause);
     assert!(before.starts_with("false "), "{before}");
 
     let again = all.apply(&[&HUB[..], &["--output=json"]].concat()).json();
     assert_eq!(again["behind"], Value::Null, "{again:#}");
-    let after = in_hub(all, "Complete", pause);
+    let after = hub_field(all, "Complete", pause);
     assert!(after.starts_with("true "), "{after}");
     assert_ne!(before[5..], after[4..]);
 }
@@ -342,7 +345,7 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     all.write("1.0.0", "", "");
     let fleet_file = std::fs::read_to_string(all.site.desk.path("fleet.yaml")).unwrap();
 
-    // Two entries that lead to one cluster are not changed twice.
+    // Two entries for one cluster are not changed twice.
     let copy = std::fs::read(&all.members[1]).unwrap();
     all.site.desk.write("copy.kubeconfig", copy);
     let twice = fleet_file.replace(&all.members[2], "copy.kubeconfig");
@@ -376,13 +379,16 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     let skipped = [&accept[..], &["--skip-unreachable", "--output=json"]].concat();
     let ended = all.apply(&skipped);
     assert_eq!(ended.code, 3, "{ended:?}");
-    assert_eq!(states(&ended.json()), of(["done", "done", "leftOut"]));
-    one_that_is_away_is_waited_for(&all, &fleet_file);
+    assert_eq!(
+        states(&ended.json()),
+        named_states(["done", "done", "leftOut"])
+    );
+    assert_unreachable_cluster_awaited(&all, &fleet_file);
 
     all.site.desk.write("fleet.yaml", &twice);
-    a_name_stands_for_one_cluster(&all);
+    assert_name_is_one_cluster(&all);
 
-    // It is back, and pinned by a UID that it does not have.
+    // The cluster is reachable again, and is pinned to a UID that it does not have.
     let uid = "uid: 00000000-0000-4000-8000-000000000001";
     let other = fleet_file.replace("{name: rome,", &format!("{{name: rome, {uid},"));
     all.site.desk.write("fleet.yaml", other);
@@ -390,8 +396,9 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     assert!(refused.contains("error: rome: "), "{refused}");
 }
 
-/// The entry `rome` leads to the cluster `paris`, where the fleet has been applied before.
-fn a_name_stands_for_one_cluster(all: &Fleet) {
+/// Asserts that a name stands for one cluster: the entry `rome` leads to the cluster `paris`, where the fleet was
+/// applied before.
+fn assert_name_is_one_cluster(all: &Fleet) {
     let refused = all.apply(&[]).failure(1);
     let words = "error: rome: cannot use the cluster as `rome`: the fleet knows its UID ";
     assert!(refused.contains(words), "{refused}");
@@ -402,7 +409,7 @@ fn a_name_stands_for_one_cluster(all: &Fleet) {
         "{refused}"
     );
 
-    // Without the journal, the cluster itself says which one it is.
+    // Without the journal, the cluster itself contains its identity.
     let journal = all.site.desk.path("fleet.journal.json");
     std::fs::remove_file(&journal).unwrap();
     let refused = all.apply(&[]).failure(1);
@@ -413,31 +420,31 @@ fn a_name_stands_for_one_cluster(all: &Fleet) {
     assert!(known.contains("\"rome\""), "{known}");
 }
 
-/// A cluster is waited for before it is planned, and where it is away again before it is changed in its wave.
-fn one_that_is_away_is_waited_for(all: &Fleet, fleet_file: &str) {
-    let door = Door::before(7003);
+/// Asserts that the program waits for an unreachable cluster before planning, and again before changing it in its wave.
+fn assert_unreachable_cluster_awaited(all: &Fleet, fleet_file: &str) {
+    let door = Door::new(7003);
     let rome = std::fs::read_to_string(&all.members[2]).unwrap();
     let rome = rome.replace(":7003", &format!(":{}", door.port));
     all.site.desk.write("door.kubeconfig", rome);
-    // As long as the first wave soaks, there is time to shut it.
+    // The soak time of the first wave leaves enough time to close the door.
     let file = fleet_file.replace(&all.members[2], "door.kubeconfig");
     let file = file.replace("clusters: [lab]", "clusters: [lab], soak: 2s");
     all.site.desk.write("fleet.yaml", file);
     door.open();
     let refused = all.apply(&["--dry-run"]).failure(1);
-    door.shut();
+    door.close();
     let waits = ["--wait-for-cluster=60", "--progress=events", "--accept"];
     let waits = [&waits[..], &[consent_id(&refused)]].concat();
     let running = Running::start(all.apply_command(&waits));
-    running.until("rome: waiting for the cluster: ");
+    running.wait_for_message("rome: waiting for the cluster: ");
     assert_eq!(all.config(2), "");
     door.open();
-    running.until("soak time of wave first: ");
-    door.shut();
+    running.wait_for_message("soak time of wave first: ");
+    door.close();
     let told = || results::events(&std::fs::read_to_string(all.site.desk.path("events")).unwrap());
-    let of_rome = |event: &str| {
+    let of_rome = |name: &str| {
         let told = told().into_iter();
-        told.filter(|it| it["cluster"] == "rome" && it["event"] == event)
+        told.filter(|event| event["cluster"] == "rome" && event["event"] == name)
             .count()
     };
     eventually("it is away again", || {
@@ -445,10 +452,10 @@ fn one_that_is_away_is_waited_for(all: &Fleet, fleet_file: &str) {
     });
     assert_eq!(all.config(2), "");
     door.open();
-    running.succeeds();
+    running.wait_for_success();
     assert_eq!(all.config(2), "hello rome, 3, 1.0.0");
     assert_eq!(of_rome("up"), 2);
-    assert!(told().iter().any(|it| it["event"] == "soaking"));
+    assert!(told().iter().any(|event| event["event"] == "soaking"));
 }
 
 #[test]
@@ -502,7 +509,7 @@ data: {password: '$(param:password)'}
 #[test]
 fn a_version_comes_to_two_environments_of_one_cluster() {
     let all = Fleet::start("fleet-environments");
-    let _ready = Controllers::of(&all.members[..1], "none");
+    let _ready = Controllers::start(&all.members[..1], "none");
     let (kubeconfig, registry) = (&all.members[0], all.site.registry());
     let pulls = all.site.pull_registry();
     let text = format!(
@@ -528,11 +535,12 @@ spec:
     for receipt in again["clusters"][0]["receipts"].as_array().unwrap() {
         assert_eq!(receipt["objects"], json!([]), "{again:#}");
     }
-    what_left_the_file_is_told_and_goes_where_somebody_says_so(&all);
+    assert_removed_entries_reported_and_deleted(&all);
 }
 
-/// One environment leaves the file, and so does another cluster that the fleet knows.
-fn what_left_the_file_is_told_and_goes_where_somebody_says_so(all: &Fleet) {
+/// An environment and a known cluster are removed from the file. The program reports them, and removes their
+/// deployments only on request.
+fn assert_removed_entries_reported_and_deleted(all: &Fleet) {
     let path = all.site.desk.path("fleet.yaml");
     let text = std::fs::read_to_string(&path).unwrap();
     let staging =

@@ -1,5 +1,5 @@
-//! A gate before the API server: a request that is named, or counted, waits until the test lets it through, so that a
-//! test can do what others might do in just that moment, or end the program there.
+//! A proxy for the API server that holds a chosen request until the test continues. A test can act as another client at
+//! exactly that moment, or kill the program there.
 
 use std::collections::HashSet;
 use std::fs;
@@ -15,66 +15,66 @@ use std::time::Duration;
 use crate::common::Answer;
 use crate::site::Site;
 
-/// How long anything may take that the test waits for.
+/// The time limit of everything that the test waits for.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// Where the gate closes.
+/// The point at which the gate closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Before the first request that holds these bytes.
+    /// Before the first request that contains these bytes.
     Before(&'static str),
     /// Before the request of this number, counted from 1.
     BeforeRequest(usize),
     /// Before the write of this number.
     BeforeWrite(usize),
-    /// When the write of this number was carried out, and before its answer.
+    /// After the write of this number was executed, and before its answer.
     AfterWrite(usize),
-    /// Before the first answer to each write: what is asked once more is answered.
+    /// Before the first answer to each write; a repeated write gets its answer.
     Answers,
-    /// Nowhere: requests are only counted.
+    /// Nowhere: the gate only counts requests.
     Nowhere,
 }
 
-/// What becomes of the request that is waited for, or of the answer.
+/// The decision about the held request or answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Passes,
-    /// It never arrives.
-    Stays,
+enum Decision {
+    Pass,
+    /// It is dropped.
+    Drop,
 }
 
-/// What a test waits for.
+/// An event that a test waits for.
 #[derive(PartialEq, Eq)]
 enum Event {
     Reached,
     Ended,
 }
 
-/// Holds a request until its verdict is known.
+/// A latch that holds a request until the decision.
 #[derive(Default)]
 struct Latch {
-    verdict: Mutex<Option<Verdict>>,
+    verdict: Mutex<Option<Decision>>,
     known: Condvar,
 }
 
 impl Latch {
-    /// The first verdict stays.
-    fn decide(&self, verdict: Verdict) {
+    /// Sets the decision. The first one counts.
+    fn decide(&self, verdict: Decision) {
         self.verdict.lock().unwrap().get_or_insert(verdict);
         self.known.notify_all();
     }
 
-    fn wait(&self) -> Verdict {
+    fn wait(&self) -> Decision {
         let verdict = self.verdict.lock().unwrap();
         let waiting = self
             .known
             .wait_timeout_while(verdict, DEADLINE, |verdict| verdict.is_none());
-        waiting.unwrap().0.unwrap_or(Verdict::Stays)
+        waiting.unwrap().0.unwrap_or(Decision::Drop)
     }
 }
 
-/// One command's way through the gate.
-struct Passage {
+/// The state of one command's connections.
+struct CommandState {
     stop: Stop,
     requests: AtomicUsize,
     writes: AtomicUsize,
@@ -83,7 +83,7 @@ struct Passage {
     tell: Sender<Event>,
 }
 
-impl Passage {
+impl CommandState {
     fn new(stop: Stop) -> (Arc<Self>, Receiver<Event>) {
         let (tell, events) = channel();
         let passage = Self {
@@ -97,63 +97,67 @@ impl Passage {
         (Arc::new(passage), events)
     }
 
-    /// Counts what a client sent, and says whether the gate closes before it, or before its answer.
-    fn closes(&self, bytes: &[u8]) -> Option<Moment> {
-        let begins = begins(bytes);
+    /// Counts the requests of a client, and returns whether the gate closes before a request or before its answer.
+    fn held_message(&self, bytes: &[u8]) -> Option<HeldMessage> {
+        let begins = request_kind(bytes);
         let count = |counter: &AtomicUsize, counts: bool| {
             let before = counter.fetch_add(usize::from(counts), Ordering::SeqCst);
             counts.then_some(before + 1)
         };
         let request = count(&self.requests, begins.is_some());
-        let write = count(&self.writes, begins == Some(Begins::Write));
+        let write = count(&self.writes, begins == Some(RequestKind::Write));
         match self.stop {
-            Stop::Before(text) => holds(bytes, text).then_some(Moment::Request),
-            Stop::BeforeRequest(number) => (request == Some(number)).then_some(Moment::Request),
-            Stop::BeforeWrite(number) => (write == Some(number)).then_some(Moment::Request),
-            Stop::AfterWrite(number) => (write == Some(number)).then_some(Moment::Answer),
-            Stop::Answers => (write.is_some() && self.is_first(bytes)).then_some(Moment::Answer),
+            Stop::Before(text) => contains(bytes, text).then_some(HeldMessage::Request),
+            Stop::BeforeRequest(number) => {
+                (request == Some(number)).then_some(HeldMessage::Request)
+            }
+            Stop::BeforeWrite(number) => (write == Some(number)).then_some(HeldMessage::Request),
+            Stop::AfterWrite(number) => (write == Some(number)).then_some(HeldMessage::Answer),
+            Stop::Answers => {
+                (write.is_some() && self.is_first(bytes)).then_some(HeldMessage::Answer)
+            }
             Stop::Nowhere => None,
         }
     }
 
-    /// Whether this was not sent before, by its first line.
+    /// Returns whether this request was not sent before, by its first line.
     fn is_first(&self, bytes: &[u8]) -> bool {
         let line = first_line(bytes).to_vec();
         self.sent.lock().unwrap().insert(line)
     }
 
-    fn wait(&self) -> Verdict {
-        // Nobody listens any more when the test has gone on.
+    fn wait(&self) -> Decision {
+        // Nobody receives events after the test has continued.
         let _ = self.tell.send(Event::Reached);
         self.latch.wait()
     }
 }
 
-/// What is held.
+/// The message that is held.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Moment {
+enum HeldMessage {
     Request,
     Answer,
 }
 
-/// What begins with these bytes.
+/// The kind of request that begins with these bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begins {
+enum RequestKind {
     Read,
     Write,
 }
 
-/// Whether a request begins here, and of which sort. A client sends its next request on a connection only after the answer
-/// to the one before, so that each begins with what is read at once; and what the program sends as content begins with `{`.
-fn begins(bytes: &[u8]) -> Option<Begins> {
+/// Returns the kind of request that begins here. A client sends its next request on a connection only after the
+/// previous answer, so each read begins with a request. The bodies of the program begin with `{`.
+fn request_kind(bytes: &[u8]) -> Option<RequestKind> {
     let line = std::str::from_utf8(first_line(bytes)).ok()?;
     let (method, path) = line.split_once(" /")?;
     let reviews = ["apis/authentication.k8s.io/", "apis/authorization.k8s.io/"];
-    let asks = path.contains("dryRun=All") || reviews.iter().any(|it| path.starts_with(it));
+    let asks = path.contains("dryRun=All") || reviews.iter().any(|review| path.starts_with(review));
     match method {
-        "GET" => Some(Begins::Read),
-        "POST" | "PUT" | "PATCH" | "DELETE" if asks => Some(Begins::Read),
-        "POST" | "PUT" | "PATCH" | "DELETE" => Some(Begins::Write),
+        "GET" => Some(RequestKind::Read),
+        "POST" | "PUT" | "PATCH" | "DELETE" if asks => Some(RequestKind::Read),
+        "POST" | "PUT" | "PATCH" | "DELETE" => Some(RequestKind::Write),
         _ => None,
     }
 }
@@ -163,15 +167,15 @@ fn first_line(bytes: &[u8]) -> &[u8] {
     lines.next().unwrap_or_default()
 }
 
-fn holds(bytes: &[u8], text: &str) -> bool {
+fn contains(bytes: &[u8], text: &str) -> bool {
     bytes
         .windows(text.len())
         .any(|window| window == text.as_bytes())
 }
 
-/// What became of a command that went through the gate.
-struct Held {
-    /// Whether it came to where the gate closes.
+/// The result of a command that went through the gate.
+struct GatedCommand {
+    /// Whether the command reached the gate's point.
     reached: bool,
     answer: Answer,
     requests: usize,
@@ -181,18 +185,19 @@ struct Held {
 pub(crate) struct Gate {
     kubeconfig: String,
     stop: Stop,
-    /// That of the command which runs now, for connections that come.
-    current: Arc<Mutex<Arc<Passage>>>,
+    /// The state of the current command, for new connections.
+    current: Arc<Mutex<Arc<CommandState>>>,
     proxy: Child,
 }
 
 impl Gate {
-    /// A gate that closes before the first request that holds these bytes, for example `POST /apis/apps/v1/`.
+    /// Creates a gate that closes before the first request that contains these bytes, for example `POST
+    /// /apis/apps/v1/`.
     pub(crate) fn before(site: &Site, request: &'static str) -> Self {
         Self::new(site, Stop::Before(request))
     }
 
-    /// A gate that lets everything through but for what its methods say.
+    /// Creates a gate that only closes for its methods.
     pub(crate) fn open(site: &Site) -> Self {
         Self::new(site, Stop::Nowhere)
     }
@@ -207,11 +212,11 @@ impl Gate {
         BufReader::new(proxy.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        // The line is: Starting to serve on 127.0.0.1:40123
+        // kubectl prints: Starting to serve on 127.0.0.1:40123
         let behind = line.trim().rsplit(' ').next().unwrap().to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let current = Arc::new(Mutex::new(Passage::new(stop).0));
+        let current = Arc::new(Mutex::new(CommandState::new(stop).0));
         let passages = Arc::clone(&current);
         thread::spawn(move || {
             for client in listener.incoming() {
@@ -236,21 +241,21 @@ impl Gate {
         }
     }
 
-    /// Runs a command through the gate, does something while it waits there, and lets it go on.
-    pub(crate) fn during(&self, command: &mut Command, act: impl FnOnce()) -> Answer {
-        let held = self.hold(self.stop, command, act, Verdict::Passes);
-        let Held { answer, .. } = held;
+    /// Runs a command through the gate, runs `act` while the command waits there, and lets it continue.
+    pub(crate) fn run_during(&self, command: &mut Command, act: impl FnOnce()) -> Answer {
+        let held = self.hold(self.stop, command, act, Decision::Pass);
+        let GatedCommand { answer, .. } = held;
         assert!(held.reached, "it never came to the gate: {answer:?}");
         answer
     }
 
-    /// Runs a command through the gate, and kills it while it waits there: its request never arrives.
+    /// Runs a command through the gate, and kills it while it waits there. Its request never arrives.
     pub(crate) fn kill(&self, site: &Site, program: &Command) {
         let ended = self.kill_at(self.stop, site, program);
         assert!(ended.is_none(), "it never came to the gate: {ended:?}");
     }
 
-    /// Runs a command through the gate and kills it where it is told. Returns the answer of one that ended before.
+    /// Runs a command through the gate and kills it at this point. Returns the answer of a command that ended before.
     pub(crate) fn kill_at(&self, stop: Stop, site: &Site, program: &Command) -> Option<Answer> {
         let mut command = Command::new("sh");
         command.args(["-c", r#"echo $$ > pid && exec "$0" "$@""#]);
@@ -261,10 +266,10 @@ impl Gate {
         let kill = || {
             let process = fs::read_to_string(site.desk.path("pid")).unwrap();
             let kill = ["-s", "KILL", process.trim()];
-            Answer::of(Command::new("kill").args(kill)).success();
+            Answer::from_command(Command::new("kill").args(kill)).success();
         };
-        let held = self.hold(stop, &mut command, kill, Verdict::Stays);
-        let Held { answer, .. } = held;
+        let held = self.hold(stop, &mut command, kill, Decision::Drop);
+        let GatedCommand { answer, .. } = held;
         if !held.reached {
             return Some(answer);
         }
@@ -274,15 +279,15 @@ impl Gate {
 
     /// Counts the requests of a command that must succeed.
     pub(crate) fn count(&self, command: &mut Command) -> usize {
-        let held = self.hold(Stop::Nowhere, command, || {}, Verdict::Passes);
+        let held = self.hold(Stop::Nowhere, command, || {}, Decision::Pass);
         held.answer.success();
         held.requests
     }
 
-    /// Runs a command through the gate, and ends its connection where a write was carried out and not answered, as an API
-    /// server does that stops: each write that is sent for the first time.
-    pub(crate) fn losing_answers(&self, command: &mut Command) -> Answer {
-        let held = self.hold(Stop::Answers, command, || {}, Verdict::Stays);
+    /// Runs a command through the gate, and closes its connection after the first execution of each write, without the
+    /// answer, as an API server does that stops.
+    pub(crate) fn run_losing_answers(&self, command: &mut Command) -> Answer {
+        let held = self.hold(Stop::Answers, command, || {}, Decision::Drop);
         held.answer
     }
 
@@ -291,14 +296,14 @@ impl Gate {
         stop: Stop,
         command: &mut Command,
         act: impl FnOnce(),
-        verdict: Verdict,
-    ) -> Held {
-        let (passage, events) = Passage::new(stop);
+        verdict: Decision,
+    ) -> GatedCommand {
+        let (passage, events) = CommandState::new(stop);
         *self.current.lock().unwrap() = Arc::clone(&passage);
         command.env("KUBECONFIG", &self.kubeconfig);
         thread::scope(|scope| {
             let answer = scope.spawn(|| {
-                let answer = Answer::of(command);
+                let answer = Answer::from_command(command);
                 let _ = passage.tell.send(Event::Ended);
                 answer
             });
@@ -309,7 +314,7 @@ impl Gate {
             passage.latch.decide(verdict);
             let answer = answer.join().unwrap();
             let requests = passage.requests.load(Ordering::SeqCst);
-            Held {
+            GatedCommand {
                 reached,
                 answer,
                 requests,
@@ -320,45 +325,41 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.current.lock().unwrap().latch.decide(Verdict::Stays);
+        self.current.lock().unwrap().latch.decide(Decision::Drop);
         let _ = self.proxy.kill();
         let _ = self.proxy.wait();
     }
 }
 
-fn connect(client: TcpStream, server: TcpStream, passage: Arc<Passage>) {
+fn connect(client: TcpStream, server: TcpStream, passage: Arc<CommandState>) {
     let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-    let answer = Arc::new(Mutex::new(Verdict::Passes));
+    let answer = Arc::new(Mutex::new(Decision::Pass));
     let (asked, here) = (Arc::clone(&answer), Arc::clone(&passage));
     thread::spawn(move || {
-        pass_on(from, to, |bytes| match here.closes(bytes) {
-            None => Verdict::Passes,
-            Some(Moment::Request) => here.wait(),
-            Some(Moment::Answer) => {
-                *asked.lock().unwrap() = Verdict::Stays;
-                Verdict::Passes
+        pass_on(from, to, |bytes| match here.held_message(bytes) {
+            None => Decision::Pass,
+            Some(HeldMessage::Request) => here.wait(),
+            Some(HeldMessage::Answer) => {
+                *asked.lock().unwrap() = Decision::Drop;
+                Decision::Pass
             }
         });
     });
     thread::spawn(move || {
         pass_on(server, client, |_| {
-            let held = *answer.lock().unwrap() == Verdict::Stays;
-            if held {
-                passage.wait()
-            } else {
-                Verdict::Passes
-            }
+            let held = *answer.lock().unwrap() == Decision::Drop;
+            if held { passage.wait() } else { Decision::Pass }
         });
     });
 }
 
-/// What stays ends the connection in both directions.
-fn pass_on(mut from: TcpStream, mut to: TcpStream, look: impl Fn(&[u8]) -> Verdict) {
+/// A dropped message closes the connection in both directions.
+fn pass_on(mut from: TcpStream, mut to: TcpStream, look: impl Fn(&[u8]) -> Decision) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read) = from.read(&mut buffer)
         && read > 0
     {
-        if look(&buffer[..read]) == Verdict::Stays {
+        if look(&buffer[..read]) == Decision::Drop {
             let _ = from.shutdown(Shutdown::Both);
             break;
         }

@@ -1,16 +1,16 @@
-//! A Solution that was an operator becomes a release that is carried as it is, and an operator again: the one stops before
-//! the other starts, and what both have is handed over.
+//! A Solution changes from an operator to a release that is packaged as it is, and back. The old program stops before
+//! the new one starts, and shared objects are handed over.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::carried::{import, pack};
 use crate::charts;
 use crate::gate::Gate;
+use crate::releases::{import, pack};
 use crate::site::{Site, difference, eventually};
 
-/// The operator that the example's server plays, since it answers probes.
+/// The operator: the example's server, which answers probes.
 const OPERATOR: &str = "  operator:
     image: {name: server, tag: 1.0.0}
     command: [example-server]
@@ -21,7 +21,7 @@ const OPERATOR: &str = "  operator:
             readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
 ";
 
-/// The same as a release, with a page beside it that comes first.
+/// The same program as a release, with an additional page that is applied first.
 const RELEASE: &str = "
 apiVersion: v1
 kind: ServiceAccount
@@ -57,7 +57,7 @@ spec:
 
 const OWN: &str = "  manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]\n";
 
-/// What both forms have.
+/// The objects of both forms.
 const SHARED: [&str; 2] = ["deployment/shop-operator", "serviceaccount/shop-operator"];
 
 fn uids(site: &Site) -> Vec<String> {
@@ -65,7 +65,7 @@ fn uids(site: &Site) -> Vec<String> {
     SHARED.iter().map(uid).collect()
 }
 
-/// The names of all pods, also of those on their way out.
+/// Returns the names of all pods, including terminating ones.
 fn pods(site: &Site) -> BTreeSet<String> {
     let get = ["get", "pods", "--output=name"];
     let pods = site.kubectl("prod", &get).success();
@@ -76,18 +76,18 @@ fn deployments(site: &Site) -> Vec<String> {
     let get = ["get", "deployments", "--output=json"];
     let list: Value = site.kubectl("prod", &get).json();
     let all = list["items"].as_array().unwrap().iter();
-    all.map(|it| {
+    all.map(|pod| {
         format!(
             "{} {}",
-            it["metadata"]["name"].as_str().unwrap(),
-            it["status"]["readyReplicas"]
+            pod["metadata"]["name"].as_str().unwrap(),
+            pod["status"]["readyReplicas"]
         )
     })
     .collect()
 }
 
-/// Runs a command, and says which of the pods before it were still there right before a request.
-fn left_before(
+/// Runs a command, and returns which of the earlier pods still existed right before a request.
+fn pods_before_request(
     site: &Site,
     request: &'static str,
     command: &mut std::process::Command,
@@ -96,7 +96,8 @@ fn left_before(
     assert!(!former.is_empty());
     let gate = Gate::before(site, request);
     let mut seen = None;
-    gate.during(command, || seen = Some(pods(site))).success();
+    gate.run_during(command, || seen = Some(pods(site)))
+        .success();
     let seen = seen.expect("the request was made");
     former.intersection(&seen).cloned().collect()
 }
@@ -104,8 +105,8 @@ fn left_before(
 #[test]
 fn an_operator_becomes_a_release_and_an_operator_again() {
     let site = Site::new("handover");
-    site.environment("prod");
-    let empty = site.everything("prod");
+    site.create_environment("prod");
+    let empty = site.objects_in("prod");
     let first = pack(&site, "1.0.0", OPERATOR, RELEASE);
     import(&site, &first, &[]).success();
     let shared = uids(&site);
@@ -117,11 +118,11 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
     assert!(planned.contains(words), "{planned}");
     let into = ["-e", "prod", "--pull-secret", "login"];
     let made = "PATCH /apis/apps/v1/namespaces/prod/deployments/page?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
-    let left = left_before(&site, made, &mut site.import_command(&second, &into));
+    let left = pods_before_request(&site, made, &mut site.import_command(&second, &into));
     assert_eq!(left, [""; 0], "the operator ran beside the release");
     assert_eq!(uids(&site), shared);
     assert_eq!(deployments(&site), ["page 1", "shop-operator 1"]);
-    let left = site.everything("prod");
+    let left = site.objects_in("prod");
     assert!(!left.contains_key("ConfigMap shop-operator-config"));
     let operator = &left["Deployment shop-operator"];
     let annotations = operator["metadata"]["annotations"].to_string();
@@ -136,7 +137,7 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
     rollback.args(["--ca-file", &ca]);
     let applied =
         "deployments/shop-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
-    let left = left_before(&site, applied, &mut rollback);
+    let left = pods_before_request(&site, applied, &mut rollback);
     assert_eq!(left, [""; 0], "the release ran beside the operator");
     assert_eq!(uids(&site), shared);
     assert_eq!(deployments(&site), ["shop-operator 1"]);
@@ -144,7 +145,7 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
     site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
         .success();
     eventually("nothing of either form is left", || {
-        difference(&empty, &site.everything("prod"))
+        difference(&empty, &site.objects_in("prod"))
             .is_empty()
             .then_some(())
     });
@@ -153,11 +154,11 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
 #[test]
 fn an_operator_comes_back_when_the_release_does_not_come_up() {
     let site = Site::new("comeback");
-    site.environment("prod");
+    site.create_environment("prod");
     let first = pack(&site, "1.0.0", OPERATOR, RELEASE);
     import(&site, &first, &[]).success();
-    // A release whose operator selects other pods cannot take the Deployment over; it is made anew without a question,
-    // since it stands still by then.
+    // A release whose operator selects other pods cannot take the Deployment over. The Deployment is recreated without
+    // consent, because it has no pods at that point.
     let other = RELEASE.replace("{app: shop-operator}", "{app: other}");
     let broken = other.replace("port: 8080", "port: 8081");
     let second = pack(&site, "2.0.0", OWN, &broken);
@@ -171,11 +172,11 @@ fn an_operator_comes_back_when_the_release_does_not_come_up() {
     let words = "was rolled back to version 1.0.0";
     assert!(failed.stderr.contains(words), "{failed:?}");
     assert_eq!(deployments(&site), ["shop-operator 1"]);
-    let after = site.everything("prod");
+    let after = site.objects_in("prod");
     let container = &after["Deployment shop-operator"]["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["name"], "manager");
     assert!(!after.contains_key("Deployment page"));
-    // What came back is the very one that goes.
+    // The restored object is the one that is removed.
     site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
         .success();
     assert_eq!(deployments(&site), [""; 0]);
@@ -184,7 +185,7 @@ fn an_operator_comes_back_when_the_release_does_not_come_up() {
 #[test]
 fn what_somebody_made_anew_stays_and_is_named() {
     let site = Site::new("stranger");
-    site.environment("prod");
+    site.create_environment("prod");
     let archive = pack(&site, "1.0.0", OWN, RELEASE);
     import(&site, &archive, &[]).success();
     let account = ["get", "serviceaccount", "shop-operator", "--output=json"];
@@ -205,7 +206,7 @@ fn what_somebody_made_anew_stays_and_is_named() {
     assert_eq!(deployments(&site), [""; 0]);
 }
 
-/// The same as a chart.
+/// The same release as a chart.
 const CHARTED: &str = "  charts: [{name: web, source: 'dir:web'}]\n";
 
 #[test]
@@ -217,7 +218,7 @@ fn what_an_operator_has_becomes_a_sets_and_a_charts_and_stays_the_object_that_it
         site.desk.write("1.0.0/web/templates/all.yaml", templates);
         let metadata = format!("apiVersion: v2\nname: web\nversion: {version}\n");
         site.desk.write("1.0.0/web/Chart.yaml", metadata);
-        charts::packed(&site, version, spec)
+        charts::pack_tree(&site, version, spec)
     };
     charts::import(&site, &packed("1.0.0", OPERATOR), &[]).success();
     let shared = uids(&site);

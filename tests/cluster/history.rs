@@ -1,4 +1,4 @@
-//! What was changed stands in the history, and an environment goes back to what ran there, by the receipts of the changes.
+//! The history of changes, and rollbacks of an environment to earlier revisions by their receipts.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::common::Answer;
 use crate::gate::Gate;
 use crate::site::{Site, eventually, variable};
 
-/// A site into which both versions were imported, with an environment `back`, and without the archives.
+/// Returns a site into which both versions were imported, with an environment `back`, and without the archives.
 fn site(prefix: &str) -> Site {
     let site = Site::new(prefix);
     for version in ["1.0.0", "1.1.0"] {
@@ -16,22 +16,22 @@ fn site(prefix: &str) -> Site {
         site.import(&archive, &[]).success();
         fs::remove_file(site.desk.path(&archive)).unwrap();
     }
-    site.environment("back");
+    site.create_environment("back");
     site
 }
 
-/// Runs a verb that reads the archive of an imported version.
-fn with_kept(site: &Site, arguments: &[&str]) -> Answer {
+/// Runs a command that reads the archive of an imported version.
+fn run_with_archive(site: &Site, arguments: &[&str]) -> Answer {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     site.solution(&[arguments, &["-e", "back", "--ca-file", &ca]].concat())
 }
 
 fn deploy(site: &Site, more: &[&str]) -> Answer {
-    with_kept(site, &[&["deploy", "example"], more].concat())
+    run_with_archive(site, &[&["deploy", "example"], more].concat())
 }
 
 fn rollback(site: &Site, more: &[&str]) -> Answer {
-    with_kept(site, &[&["rollback", "example"], more].concat())
+    run_with_archive(site, &[&["rollback", "example"], more].concat())
 }
 
 fn history(site: &Site) -> Vec<Value> {
@@ -41,7 +41,7 @@ fn history(site: &Site) -> Vec<Value> {
     answer.json()["revisions"].as_array().unwrap().clone()
 }
 
-/// What the newest changes were: verb, version, what ran before, outcome.
+/// Returns the newest changes: verb, version, previous version, outcome.
 fn newest(site: &Site, count: usize) -> Value {
     let history = history(site);
     let shown = history[..count].iter().map(|receipt| {
@@ -56,8 +56,8 @@ fn newest(site: &Site, count: usize) -> Value {
     shown.collect()
 }
 
-/// The version whose image the operator's pods run, and whether there are such pods.
-fn running(site: &Site) -> String {
+/// Returns the version of the image that the operator's pods run, or an empty text without such pods.
+fn running_version(site: &Site) -> String {
     let of_pods = "{range .items[*]}{.spec.containers[0].image}{end}";
     let output = format!("--output=jsonpath={of_pods}");
     let get = ["get", "pods", "--selector=app=example-operator", &output];
@@ -68,10 +68,10 @@ fn running(site: &Site) -> String {
     found.to_owned()
 }
 
-/// Waits until only the pods of this version are there.
-fn runs(site: &Site, version: &str) {
+/// Waits until only pods of this version exist.
+fn wait_for_version(site: &Site, version: &str) {
     eventually("the operator's pods are those of the version", || {
-        (running(site) == version).then_some(())
+        (running_version(site) == version).then_some(())
     });
 }
 
@@ -92,7 +92,7 @@ fn an_environment_goes_back_to_what_ran_there() {
     let row = "  deploy   example   1.1.0    1.0.0     back         done    ";
     assert!(table.contains(row), "{table}");
     assert_eq!(table.lines().count(), 2, "{table}");
-    // Shown, and not done.
+    // The plan is shown, and not applied.
     let before = site.snapshot();
     let plan = rollback(&site, &["--dry-run", "--diff"]).success();
     for words in [
@@ -103,10 +103,10 @@ fn an_environment_goes_back_to_what_ran_there() {
         assert!(plan.contains(words), "{words}: {plan}");
     }
     assert_eq!(site.snapshot(), before);
-    // Back, with the pull secret that was chosen then.
+    // The rollback uses the pull secret of that revision.
     let receipt = rollback(&site, &["--output", "json"]).json();
     assert_eq!(receipt["deployed"], json!(["back", "back"]));
-    runs(&site, "1.0.0");
+    wait_for_version(&site, "1.0.0");
     let back = &history(&site)[0];
     assert_eq!(back["revision"], receipt["revision"]);
     assert_eq!(back["places"][0]["to"]["pullSecret"], "login", "{back}");
@@ -114,12 +114,12 @@ fn an_environment_goes_back_to_what_ran_there() {
         newest(&site, 1)[0],
         json!(["rollback", "1.0.0", "1.1.0", "done"])
     );
-    // A second one takes the first back, and any revision can be named.
+    // A second rollback reverts the first one, and any revision can be named.
     rollback(&site, &[]).success();
-    runs(&site, "1.1.0");
+    wait_for_version(&site, "1.1.0");
     rollback(&site, &["--to", &first]).success();
-    runs(&site, "1.0.0");
-    // What changes nothing leaves no receipt.
+    wait_for_version(&site, "1.0.0");
+    // A command without changes writes no receipt.
     let before = site.snapshot();
     rollback(&site, &["--to", &first]).success();
     assert_eq!(site.snapshot(), before);
@@ -135,7 +135,9 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     let first = history(&site)[0]["revision"].to_string();
     let made = site.solution(&["history", "--output", "json"]).json();
     let made = made["revisions"].as_array().unwrap();
-    let made = made.iter().find(|it| it["verb"] == "createEnvironment");
+    let made = made
+        .iter()
+        .find(|change| change["verb"] == "createEnvironment");
     let made = made.unwrap()["revision"].to_string();
     deploy(&site, &["1.1.0"]).success();
     let before = site.snapshot();
@@ -150,7 +152,7 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
         assert!(refused.contains(&words), "{words}: {refused}");
     }
     assert_eq!(site.snapshot(), before);
-    // The archive that ran is not the one that is imported now.
+    // The archive of that revision differs from the imported one.
     let receipt = format!("configmap/receipt-{first:0>6}");
     let text = site.field("metalk8s-solutions", &receipt, r"{.data.receipt\.json}");
     let mut other: Value = serde_json::from_str(&text).unwrap();
@@ -163,7 +165,7 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
         refused.contains("was later imported from a different archive"),
         "{refused}"
     );
-    // A receipt that nobody can read is said, and keeps nobody from anything.
+    // An unreadable receipt is reported, and blocks nothing.
     let data = json!({ "data": { "receipt.json": "{" } }).to_string();
     let patch = ["patch", &receipt, "--type=merge", "--patch", &data];
     site.kubectl("metalk8s-solutions", &patch).success();
@@ -193,7 +195,7 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
         "--from-file=.dockerconfigjson=wrong.json",
     ];
     site.kubectl("back", &create).success();
-    // A pod that pulls first would stop it before anything changed.
+    // A pod that pulls first would stop the change before it starts.
     let wrong = ["1.1.0", "--pull-secret", "wrong", "--no-pull-proof"];
     deploy(&site, &wrong).failure(1);
     let failed = json!([["deploy", "1.1.0", "1.0.0", "rolledBack"]]);
@@ -207,7 +209,7 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
     let revision = receipt["revision"].to_string();
     let refused = rollback(&site, &["--to", &revision]).failure(1);
     assert!(refused.contains(" failed, so "), "{refused}");
-    // Nothing else ran before that which runs again.
+    // Only the running version was deployed before.
     let none = rollback(&site, &[]).failure(1);
     assert!(
         none.contains("the history has no earlier version"),
@@ -245,9 +247,9 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
         };
         assert!(lines.any(told), "{reason}: {events}");
     }
-    // An undeploy can be taken back too.
+    // An undeploy can be rolled back too.
     rollback(&site, &[]).success();
-    runs(&site, "1.0.0");
+    wait_for_version(&site, "1.0.0");
 }
 
 #[test]
@@ -265,26 +267,26 @@ fn a_killed_change_stands_in_the_history_until_the_next_one_says_that_it_was_int
         "deployments/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP",
     );
     assert_eq!(newest(&site, 1), json!([begun]));
-    // Killed once more when all is done but the end of its receipt: the record says that the new version runs.
+    // The program is killed again when only the end of its receipt is missing: the record names the new version.
     let next = history(&site)[0]["revision"].as_u64().unwrap() + 1;
     let end = format!(
         "configmaps/receipt-{next:06}?fieldManager=solution&fieldValidation=Strict&force=true HTTP"
     );
     kill_before(end.leak());
     assert_eq!(newest(&site, 2), json!([begun, interrupted]));
-    runs(&site, "1.1.0");
+    wait_for_version(&site, "1.1.0");
     rollback(&site, &[]).success();
-    runs(&site, "1.0.0");
+    wait_for_version(&site, "1.0.0");
     let back = json!(["rollback", "1.0.0", "1.1.0", "done"]);
     assert_eq!(newest(&site, 3), json!([back, interrupted, interrupted]));
 }
 
-/// The history as somebody sees it who has this key: the exit code, and of each change what is known of its signature.
-fn proven(site: &Site, key: &str) -> (i32, Value, Value) {
+/// Returns the history for a user with this key: the exit code, and the state of each change's signature.
+fn history_with_key(site: &Site, key: &str) -> (i32, Value, Value) {
     let answer = site.solution(&["history", "--key", key, "--output", "json"]);
     let (code, history) = (answer.code, answer.json());
     let changes = history["revisions"].as_array().unwrap().iter();
-    let signatures = changes.map(|it| it["signature"].clone()).collect();
+    let signatures = changes.map(|change| change["signature"].clone()).collect();
     (code, signatures, history)
 }
 
@@ -303,19 +305,19 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     assert!(text.contains(words), "{text}");
 
     let all = |signature: &str| json!([signature, signature, signature]);
-    let (code, signatures, history) = proven(&site, "site.pub");
+    let (code, signatures, history) = history_with_key(&site, "site.pub");
     assert_eq!((code, signatures), (0, all("valid")), "{history:#}");
     let key = &history["revisions"][0]["signedBy"][0];
     let short = &key.as_str().unwrap()[..12];
     let text = site.solution(&["history", "--key", "site.pub"]).success();
     let words = format!("  signed by key {short}");
     assert_eq!(text.matches(&words).count(), 3, "{text}");
-    let (code, signatures, _) = proven(&site, "publisher.pub");
+    let (code, signatures, _) = history_with_key(&site, "publisher.pub");
     assert_eq!((code, signatures), (1, all("invalid")));
     let unchecked = site.solution(&["history", "--output", "json"]).json();
     assert_eq!(unchecked["revisions"][0]["signature"], "unchecked");
 
-    // Away from the cluster, the receipt says the same.
+    // Without the cluster, the receipt gives the same result.
     let write = ["history", "--receipt", "2", "--out", "receipt.json"];
     site.solution(&write).success();
     site.solution(&write).failure(3);
@@ -340,7 +342,7 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     let said = site.solution(&absent).failure(1);
     assert!(said.contains("no receipt of revision 9"), "{said}");
 
-    // Somebody else did it, says somebody who may write there.
+    // Another user with write access to the records names a different author.
     let records = "metalk8s-solutions";
     let map = "configmap/receipt-000002";
     let receipt = site.field(records, map, r"{.data.receipt\.json}");
@@ -350,7 +352,7 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     let patch = json!({ "data": { "receipt.json": forged } }).to_string();
     let patch = ["patch", map, "--type=merge", "--patch", &patch];
     site.kubectl(records, &patch).success();
-    let (code, signatures, history) = proven(&site, "site.pub");
+    let (code, signatures, history) = history_with_key(&site, "site.pub");
     let expected = json!(["valid", "invalid", "valid"]);
     assert_eq!((code, signatures), (1, expected), "{history:#}");
     assert_eq!(history["changed"], json!([2]), "{history:#}");
@@ -359,11 +361,11 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     assert!(text.contains(words), "{text}");
 
     site.kubectl(records, &["delete", map]).success();
-    let (code, signatures, history) = proven(&site, "site.pub");
+    let (code, signatures, history) = history_with_key(&site, "site.pub");
     assert_eq!((code, signatures), (1, json!(["valid", "valid"])));
     assert_eq!(history["missing"], json!([{ "first": 2, "last": 2 }]));
     site.solution(&["environment", "delete", "--yes", "one"])
         .success();
-    let (_, signatures, _) = proven(&site, "site.pub");
+    let (_, signatures, _) = history_with_key(&site, "site.pub");
     assert_eq!(signatures, json!(["none", "valid", "valid"]));
 }

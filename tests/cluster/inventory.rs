@@ -1,5 +1,5 @@
-//! The inventory names the operator's objects: what others label as the Solution's is nobody's, and what was recorded before
-//! records named their format is read and replaced.
+//! The inventory lists the operator's objects. Objects that only have the Solution's label are not included. Records in
+//! the format before versioning are read and replaced.
 
 use serde_json::{Value, json};
 
@@ -12,20 +12,20 @@ const INVENTORY: &str = "configmap/carried.tenant.example";
 const INTO: [&str; 4] = ["-e", "tenant", "--pull-secret", "login"];
 const LABEL: &str = "solutions.metalk8s.scality.com/solution=example";
 
-/// The entries of the inventory that are the operator's, by kind.
+/// Returns the inventory entries of the operator, by kind.
 fn entries(site: &Site) -> Vec<(String, String)> {
     let content = site.field(RECORDS, INVENTORY, "{.data.content\\.json}");
     let inventory: Value = serde_json::from_str(&content).unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let entries = inventory["entries"].as_array().unwrap().iter();
-    assert!(entries.clone().all(|it| it.get("part").is_none()));
+    assert!(entries.clone().all(|entry| entry.get("part").is_none()));
     entries
-        .map(|it| (text(&it["kind"]), text(&it["uid"])))
+        .map(|entry| (text(&entry["kind"]), text(&entry["uid"])))
         .collect()
 }
 
-/// Makes an object, and gives it the Solution's label.
-fn labelled(site: &Site, object: &str, create: &[&str]) {
+/// Creates an object, and adds the Solution's label.
+fn create_labelled(site: &Site, object: &str, create: &[&str]) {
     site.kubectl("tenant", create).success();
     site.kubectl("tenant", &["label", object, LABEL]).success();
 }
@@ -33,10 +33,10 @@ fn labelled(site: &Site, object: &str, create: &[&str]) {
 #[test]
 fn what_a_tenant_labels_is_not_the_operators() {
     let site = Site::new("labelled");
-    site.environment("tenant");
+    site.create_environment("tenant");
     site.import("1.0.0.iso", &INTO).success();
     let create = ["create", "configmap", "mine"];
-    labelled(&site, "configmap/mine", &create);
+    create_labelled(&site, "configmap/mine", &create);
     site.import("1.1.0.iso", &INTO).success();
     site.solution(&["undeploy", "--yes", "example", "-e", "tenant"])
         .success();
@@ -46,7 +46,7 @@ fn what_a_tenant_labels_is_not_the_operators() {
 #[test]
 fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
     let site = Site::new("made-anew");
-    site.environment("tenant");
+    site.create_environment("tenant");
     site.import("1.0.0.iso", &INTO).success();
     let role = "role/example-operator";
     site.kubectl("tenant", &["delete", role]).success();
@@ -57,7 +57,7 @@ fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
         "--verb=get",
         "--resource=pods",
     ];
-    labelled(&site, role, &create);
+    create_labelled(&site, role, &create);
     let refused = site.import("1.1.0.iso", &INTO).failure(1);
     let words =
         "Role tenant/example-operator has the labels of example, but is not in its inventory";
@@ -68,8 +68,8 @@ fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
     assert!(site.field("tenant", role, "{.rules}").contains("pods"));
 }
 
-/// Rewrites a record as it was before records named their format.
-fn make_former(site: &Site, map: &str, key: &str) {
+/// Rewrites a record in the format before versioning.
+fn remove_format(site: &Site, map: &str, key: &str) {
     let content = site.field(RECORDS, map, "{.data.content\\.json}");
     let data = json!({ "format": null, "content.json": null, key: content });
     let patch = format!("--patch={}", json!({ "data": data }));
@@ -80,13 +80,13 @@ fn make_former(site: &Site, map: &str, key: &str) {
 #[test]
 fn records_of_the_time_before_formats_are_read_and_replaced() {
     let site = Site::new("former");
-    site.environment("tenant");
-    let empty = site.everything("tenant");
+    site.create_environment("tenant");
+    let empty = site.objects_in("tenant");
     site.import("1.0.0.iso", &INTO).success();
     let before = entries(&site);
     assert!(before.iter().all(|(_, uid)| !uid.is_empty()), "{before:?}");
-    make_former(&site, "configmap/namespace-tenant", "namespace.json");
-    make_former(&site, "configmap/solution-example-1.0.0", "record.json");
+    remove_format(&site, "configmap/namespace-tenant", "namespace.json");
+    remove_format(&site, "configmap/solution-example-1.0.0", "record.json");
     site.kubectl(RECORDS, &["delete", INVENTORY]).success();
     site.solution(&["status"]).success();
 
@@ -95,7 +95,7 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
     assert_eq!(format("configmap/namespace-tenant"), "4");
     assert_eq!(format(INVENTORY), "4");
     let same = |kind: &str| {
-        let find = |all: &[(String, String)]| all.iter().find(|it| it.0 == kind).cloned();
+        let find = |all: &[(String, String)]| all.iter().find(|entry| entry.0 == kind).cloned();
         assert_eq!(find(&entries(&site)), find(&before), "{kind}");
     };
     for kind in ["Deployment", "ServiceAccount", "Role"] {
@@ -104,13 +104,13 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
     site.solution(&["undeploy", "--yes", "example", "-e", "tenant"])
         .success();
     eventually("nothing of the operator is left", || {
-        difference(&empty, &site.everything("tenant"))
+        difference(&empty, &site.objects_in("tenant"))
             .is_empty()
             .then_some(())
     });
 }
 
-/// Names the release of a chart in the record of the namespace again, as programs did until format 3.
+/// Adds the release of a chart to the namespace's record, as programs did until format 3.
 fn name_releases_in_namespace(site: &Site) {
     let (inventory, namespace) = ("configmap/carried.prod.shop", "configmap/namespace-prod");
     let content = |map: &str| -> Value {
@@ -144,7 +144,7 @@ fn releases_that_the_record_of_the_namespace_names_are_read_and_recorded_anew() 
     assert!(!record("configmap/namespace-prod").contains("releases"));
     assert!(record("configmap/carried.prod.shop").contains("releases"));
 
-    // The first change may be the last one, and be killed once it has written the record of the namespace anew.
+    // The first change may be the last one, and may be killed after it has rewritten the namespace's record.
     name_releases_in_namespace(&site);
     let lease = ["delete", "lease", "solution"];
     site.kubectl(RECORDS, &lease).success();

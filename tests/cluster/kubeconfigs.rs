@@ -1,4 +1,4 @@
-//! Kubeconfigs of all kinds: the program can use those that kubectl can use, and says why it cannot use the others.
+//! Kubeconfigs of all kinds: the program accepts the same ones as kubectl, and explains why it refuses the others.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,21 +12,21 @@ use std::thread;
 use crate::common::{Answer, Desk};
 use crate::site::{Site, variable};
 
-/// A kubeconfig, and what becomes of it.
+/// A kubeconfig, and the expected result.
 struct Case {
     name: &'static str,
     /// The lines of its cluster besides the authority.
     cluster: String,
     /// The lines of its user.
     user: String,
-    /// What the program says where it cannot use it, as kubectl cannot; none where both can.
+    /// The program's error if kubectl cannot use the kubeconfig either, or `None` if both can.
     refused: Option<&'static str>,
 }
 
-/// Kubernetes' group of administrators.
+/// The subject in Kubernetes' group of administrators.
 const SUBJECT: &str = "/O=system:masters/CN=table";
 
-/// Signs a client certificate with the cluster's authority, as `openssl x509 -req` does: of version 1.
+/// Signs a client certificate of version 1 with the cluster's authority, as `openssl x509 -req` does.
 fn certificate(desk: &Desk, name: &str, key: &str, days: &str) {
     let pki = format!("{}/pki/cluster-ca", variable("SOLUTION_TEST_CLUSTER_DIR"));
     let openssl = |arguments: String| {
@@ -34,7 +34,7 @@ fn certificate(desk: &Desk, name: &str, key: &str, days: &str) {
         command
             .args(arguments.split(' '))
             .current_dir(desk.path("pki"));
-        Answer::of(&mut command).success()
+        Answer::from_command(&mut command).success()
     };
     openssl(format!("genpkey {key} -out {name}.key"));
     openssl(format!(
@@ -47,7 +47,7 @@ fn certificate(desk: &Desk, name: &str, key: &str, days: &str) {
     assert!(shown.contains("Version: 1 (0x0)"), "{shown}");
 }
 
-/// An HTTP proxy that connects every client with the API server, and counts them.
+/// Starts an HTTP proxy that connects every client with the API server, and counts them.
 fn proxy(server: String) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -89,7 +89,7 @@ fn case(name: &'static str, server: &str, user: &str) -> Case {
     }
 }
 
-/// The lines of a user with a certificate and a key in files beside the kubeconfig.
+/// Returns the lines of a user with a certificate and a key in files next to the kubeconfig.
 fn files(certificate: &str, key: &str) -> String {
     format!("client-certificate: pki/{certificate}.crt, client-key: pki/{key}.key")
 }
@@ -157,7 +157,7 @@ fn cases(desk: &Desk, server: &str, proxy: u16) -> Vec<Case> {
     ]
 }
 
-/// Writes a kubeconfig in two files, of which only both together are one.
+/// Writes a kubeconfig in two files that are valid only together.
 fn write(desk: &Desk, case: &Case) -> String {
     let authority = format!(
         "{}/pki/cluster-ca.crt",
@@ -184,7 +184,7 @@ fn write(desk: &Desk, case: &Case) -> String {
     .join(":")
 }
 
-/// Writes the keys and certificates that the cases name, and the plugin that gives one of them.
+/// Writes the keys and certificates of the cases, and the plugin that provides one of them.
 fn write_identities(desk: &Desk) {
     fs::create_dir(desk.path("pki")).unwrap();
     certificate(
@@ -219,11 +219,10 @@ fn write_identities(desk: &Desk) {
         "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
         "status": {"clientCertificateData": text("pki/ec.crt"), "clientKeyData": text("pki/ec.key")},
     });
-    desk.write(
+    desk.write_script(
         "plugin",
-        format!("#!/bin/sh\ncat <<'TEXT'\n{credential}\nTEXT\n"),
+        &format!("#!/bin/sh\ncat <<'TEXT'\n{credential}\nTEXT\n"),
     );
-    desk.run("chmod", &["700", "plugin"]).success();
 }
 
 #[test]
@@ -241,7 +240,7 @@ fn a_kubeconfig_that_kubectl_can_use_works_and_another_is_explained() {
     );
     let server = server.success().trim_start_matches("https://").to_owned();
     let (port, connections) = proxy(server.clone());
-    // Paths are relative to the file, wherever a program is started.
+    // Paths are relative to the file, in any working directory.
     let away = Desk::new();
     for case in cases(desk, &server, port) {
         let config = write(desk, &case);
@@ -250,13 +249,13 @@ fn a_kubeconfig_that_kubectl_can_use_works_and_another_is_explained() {
         kubectl
             .args(["get", "namespaces"])
             .env("KUBECONFIG", &config);
-        let kubectl = Answer::of(kubectl.current_dir(away.path(".")));
+        let kubectl = Answer::from_command(kubectl.current_dir(away.path(".")));
         let between = connections.load(Ordering::Relaxed);
         let mut solution = site.command();
         solution
             .args(["environment", "list"])
             .env("KUBECONFIG", &config);
-        let solution = Answer::of(solution.current_dir(away.path(".")));
+        let solution = Answer::from_command(solution.current_dir(away.path(".")));
         let after = connections.load(Ordering::Relaxed);
         let Case { name, refused, .. } = case;
         assert_eq!(kubectl.code == 0, refused.is_none(), "{name}: {kubectl:?}");

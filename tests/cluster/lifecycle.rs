@@ -1,4 +1,4 @@
-//! The life of a Solution: two environments, an upgrade of one, and the end of one.
+//! The lifecycle of a Solution: two environments, an upgrade of one, and its removal.
 
 use std::process::Command;
 
@@ -14,13 +14,13 @@ metadata: {name: web}
 spec: {replicas: 1, version: VERSION}
 ";
 
-/// Asks the operator for a server and waits until it answers.
+/// Creates an object of the operator and waits until its server answers.
 fn serve(site: &Site, environment: &str, version: &str) -> String {
     site.desk
         .write("server.yaml", SERVER.replace("VERSION", version));
     site.kubectl(environment, &["apply", "--filename", "server.yaml"])
         .success();
-    // The pod of the version before may answer for a while.
+    // The pod of the previous version may still answer.
     eventually("the server of the version answers", || {
         let ready = site.kubectl(
             environment,
@@ -33,7 +33,7 @@ fn serve(site: &Site, environment: &str, version: &str) -> String {
         );
         (ready.stdout == format!("Ready/{version}")).then_some(())?;
         let address = pod_address(site, environment)?;
-        let answer = Answer::of(Command::new("curl").args([
+        let answer = Answer::from_command(Command::new("curl").args([
             "--silent",
             "--max-time",
             "2",
@@ -61,8 +61,8 @@ fn pod_address(site: &Site, environment: &str) -> Option<String> {
     running["status"]["podIP"].as_str().map(str::to_owned)
 }
 
-/// The operator's pod: name, start time and image together say whether it is the same one. That of the version before may
-/// still be going.
+/// Returns the operator's pod: its name, start time and image identify it. The pod of the previous version may still
+/// terminate.
 fn operator_pod(site: &Site, environment: &str) -> String {
     let get = ["get", "pods", "--selector=app=example-operator"];
     let pods = site.kubectl(environment, &[&get[..], &["--output=json"]].concat());
@@ -114,22 +114,22 @@ fn two_environments_live_their_own_lives() {
             .success();
     }
     for environment in ["test", "prod"] {
-        site.environment(environment);
+        site.create_environment(environment);
         let receipt = deploy(&site, "1.0.0", environment);
         assert_eq!(receipt.code, 0, "{receipt:?}");
         assert_eq!(receipt.json()["deployed"][0], environment);
         assert_eq!(running(&site, environment), "1.0.0");
         assert!(serve(&site, environment, "1.0.0").contains("1.0.0"));
     }
-    again_changes_nothing(&site);
-    upgrade_leaves_the_other_alone(&site);
-    downgrade_is_refused(&site);
-    dry_run_writes_nothing(&site);
-    endpoint_is_followed(&site);
-    end_of_an_environment(&site);
+    assert_second_import_changes_nothing(&site);
+    assert_upgrade_is_isolated(&site);
+    assert_downgrade_refused(&site);
+    assert_dry_run_writes_nothing(&site);
+    assert_endpoint_followed(&site);
+    assert_environment_removed(&site);
 }
 
-fn again_changes_nothing(site: &Site) {
+fn assert_second_import_changes_nothing(site: &Site) {
     let before = site.snapshot();
     let receipt = deploy(site, "1.0.0", "prod").json();
     assert_eq!(receipt["uploaded"]["blobs"], 0, "{receipt}");
@@ -137,7 +137,7 @@ fn again_changes_nothing(site: &Site) {
     assert_eq!(site.snapshot(), before);
 }
 
-fn upgrade_leaves_the_other_alone(site: &Site) {
+fn assert_upgrade_is_isolated(site: &Site) {
     let prod = operator_pod(site, "prod");
     assert_eq!(deploy(site, "1.1.0", "test").code, 0);
     assert_eq!(running(site, "test"), "1.1.0");
@@ -155,7 +155,7 @@ fn upgrade_leaves_the_other_alone(site: &Site) {
     assert_eq!(versions[1]["active"], true, "{status}");
 }
 
-fn downgrade_is_refused(site: &Site) {
+fn assert_downgrade_refused(site: &Site) {
     let before = site.snapshot();
     let answer = deploy(site, "1.0.0", "test").failure(1);
     assert!(
@@ -165,7 +165,7 @@ fn downgrade_is_refused(site: &Site) {
     assert_eq!(site.snapshot(), before);
 }
 
-fn dry_run_writes_nothing(site: &Site) {
+fn assert_dry_run_writes_nothing(site: &Site) {
     let before = site.snapshot();
     let plan = site
         .import(
@@ -181,8 +181,8 @@ fn dry_run_writes_nothing(site: &Site) {
     assert_eq!(site.snapshot(), before);
 }
 
-/// The operand's image comes from OperatorConfig alone: another endpoint there, and the pod follows.
-fn endpoint_is_followed(site: &Site) {
+/// Asserts that the server's image comes from OperatorConfig alone: a new endpoint there changes the pod.
+fn assert_endpoint_followed(site: &Site) {
     let from = format!("{}/example-1.0.0", site.pull_registry());
     let to = format!("{}-moved/example-1.0.0", site.pull_registry());
     copy_image(site, "example-1.0.0/example-server");
@@ -225,7 +225,7 @@ fn endpoint_is_followed(site: &Site) {
         pods.stdout.contains(&to).then_some(())
     });
     assert!(serve(site, "prod", "1.0.0").contains("1.0.0"));
-    // Importing again puts back what the archive says, when told to take it from whoever changed it.
+    // Importing again restores the archive's state, if a flag allows to take it from other field managers.
     let force = ["-e", "prod", "--force-conflicts", "--output=json"];
     let receipt = site.import("1.0.0.iso", &force).json();
     assert!(
@@ -251,10 +251,10 @@ fn copy_image(site: &Site, repository: &str) {
         &from,
         &to,
     ];
-    Answer::of(Command::new("skopeo").args(copy)).success();
+    Answer::from_command(Command::new("skopeo").args(copy)).success();
 }
 
-fn end_of_an_environment(site: &Site) {
+fn assert_environment_removed(site: &Site) {
     let prod = operator_pod(site, "prod");
     let answer = site
         .solution(&["environment", "delete", "--yes", "test"])
@@ -278,7 +278,7 @@ fn end_of_an_environment(site: &Site) {
     cleanup(site);
 }
 
-/// What people still use is named, and goes only when they say so.
+/// Asserts that used objects are named, and deleted only with consent.
 fn delete_environment(site: &Site, name: &str) {
     let delete = ["environment", "delete", "--yes", name];
     let before = site.snapshot();
@@ -299,7 +299,7 @@ fn delete_environment(site: &Site, name: &str) {
         .success();
 }
 
-/// The undo of everything, in the order that the program asks for.
+/// Removes everything, in the order that the program requires.
 fn cleanup(site: &Site) {
     let refused = site
         .solution(&["unimport", "--yes", "example", "1.0.0"])

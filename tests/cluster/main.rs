@@ -1,5 +1,5 @@
-//! The main job on a real Kubernetes with a real registry: pack, validate, import, upgrade, undeploy. Runs inside the
-//! sandbox of `tests/cluster/cluster` (`make test-cluster`) and fails when a part is missing.
+//! The main workflow on a real Kubernetes with a real registry: pack, validate, import, upgrade, undeploy. It runs
+//! inside the sandbox of `tests/cluster/cluster` (`make test-cluster`) and fails if a component is missing.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,12 +11,7 @@ mod activate;
 mod admission;
 mod api_lifecycle;
 mod approval;
-mod behind;
 mod book;
-mod carried;
-mod carried_definitions;
-mod carried_faults;
-mod carried_many;
 mod chart_values;
 mod charts;
 mod charts_definitions;
@@ -25,6 +20,7 @@ mod charts_interrupted;
 mod charts_parameters;
 mod choices;
 mod cleanup;
+mod cluster_job;
 mod configuration;
 mod conflicts;
 mod consent;
@@ -44,18 +40,16 @@ mod fleet_export;
 mod fleet_faults;
 mod fleet_rollback;
 mod fleet_waves;
-mod freeing;
-mod future;
 mod gate;
 mod handover;
+mod helm_network;
 mod history;
 mod image_map;
-mod inside;
+mod imported_versions;
 mod inventory;
-mod judgement;
-mod kept;
 mod kubeconfigs;
-mod least;
+mod later_archives;
+mod least_privilege;
 mod lifecycle;
 mod metadata;
 mod metrics;
@@ -63,37 +57,43 @@ mod migration;
 mod mirrors;
 mod monitoring;
 mod mutations;
-mod needed;
+mod node_registry;
 mod outages;
 #[path = "../common/pages.rs"]
 mod pages;
 mod plugin;
+mod pod_security;
+mod prerequisites;
 mod prometheus;
 mod pulls;
-mod reach;
 mod refusals;
 mod refused_definitions;
+mod registry_cleanup;
+mod release_definitions;
+mod release_faults;
+mod release_requests;
+mod releases;
 mod render;
 mod requests;
 mod running;
-mod served;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;
+mod serving;
 mod side_by_side;
-mod silence;
 mod site;
 mod sites;
-mod spaces;
 #[path = "../common/stages.rs"]
 mod stages;
+mod startup;
+mod stuck_pods;
 mod support;
 mod takeover;
 mod templates;
 mod tenants;
 #[path = "../common/terminal.rs"]
 mod terminal;
-mod told;
 mod trust;
 mod uses;
-mod waits;
+mod waiting;
+mod workload_settings;

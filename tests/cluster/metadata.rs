@@ -1,5 +1,5 @@
-//! What a definition's metadata would do to a cluster if it arrived: the garbage collector, finalizers, and whoever
-//! finds his marks.
+//! Metadata of a definition that could harm a cluster: owner references for the garbage collector, finalizers, and
+//! labels or annotations that other controllers react to.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use crate::site::{Site, eventually};
 const CRD: &str = "crd/versionservers.example.metalk8s.test";
 const FILE: &str = "1.0.0/operator/deploy/crds/versionservers_crd.yaml";
 
-/// A cluster-scoped object can only be owned by one, and nobody has this node.
+/// Only a cluster-scoped object can own another one, and no cluster has this node.
 const OWNER: &str =
     "{apiVersion: v1, kind: Node, name: gone, uid: 7d3c0a0e-0000-4000-8000-000000000000}";
 
-/// Packs 1.0.0 with everything in its definition's metadata that must not arrive, and returns what was warned of.
-fn pack_marked(site: &Site) -> String {
+/// Packs 1.0.0 with all of this metadata in its definition, and returns the warnings.
+fn pack_with_metadata(site: &Site) -> String {
     let text = String::from_utf8(site.desk.read(FILE)).unwrap();
     let name = "  name: versionservers.example.metalk8s.test\n";
     assert!(text.contains(name), "{text}");
@@ -48,7 +48,7 @@ fn live(site: &Site, object: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Waits until the garbage collector took an object with the same owner that was made just now.
+/// Waits until the garbage collector has deleted a new object with the same owner.
 fn collect_garbage(site: &Site) {
     site.desk.write(
         "canary.yaml",
@@ -75,20 +75,20 @@ fn collect_garbage(site: &Site) {
 #[test]
 fn metadata_of_a_definition_that_others_act_on_does_not_arrive() {
     let site = Site::new("metadata");
-    let warned = pack_marked(&site);
+    let warned = pack_with_metadata(&site);
     assert!(
         warned.contains("warning[operator.crd-metadata]"),
         "{warned}"
     );
     assert!(warned.contains("`ownerReferences`"), "{warned}");
-    site.environment("marked");
+    site.create_environment("marked");
     site.import("marked.iso", &["-e", "marked", "--pull-secret", "login"])
         .success();
 
     let definition = live(&site, CRD);
     let metadata = &definition["metadata"];
     assert!(metadata["ownerReferences"].is_null(), "{metadata:#}");
-    // The API server's own comes with deletion only.
+    // The API server adds its own finalizer only on deletion.
     assert!(metadata["finalizers"].is_null(), "{metadata:#}");
     let annotations = metadata["annotations"].as_object().unwrap();
     assert_eq!(
@@ -139,7 +139,7 @@ fn metadata_of_a_definition_that_others_act_on_does_not_arrive() {
     );
 }
 
-/// The groups and resources that the API server has without any definition are those of our tables.
+/// The API server's built-in groups and resources equal the program's tables.
 #[test]
 fn what_kubernetes_serves_itself_is_known() {
     let site = Site::new("tables");
@@ -156,7 +156,7 @@ fn what_kubernetes_serves_itself_is_known() {
     let mut lists = vec![(String::new(), "/api/v1".to_owned())];
     for group in raw("/apis")["groups"].as_array().unwrap() {
         let name = group["name"].as_str().unwrap();
-        // What other tests left, or define right now.
+        // Other tests may have left or may be creating these.
         if name.ends_with(".metalk8s.test") {
             continue;
         }

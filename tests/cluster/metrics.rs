@@ -1,4 +1,5 @@
-//! An operator's metrics are collected: by what the cluster has, and by nothing that it has not.
+//! An operator's metrics are collected with the kinds that the cluster serves, and without those that it does not
+//! serve.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::common::Answer;
 use crate::pages::{commands, pages};
 use crate::site::{Site, eventually, variable};
 
-/// The example's server as an operator that serves something at its port, and says so.
+/// The example's server as an operator that declares a metrics port.
 const OPERATOR: &str = "  operator:
     image: {name: example-server, tag: 1.0.0}
     command: [example-server]
@@ -38,8 +39,8 @@ fn monitor(site: &Site) -> Answer {
     site.kubectl("metrics", &get)
 }
 
-/// The addresses behind the Service.
-fn collected(site: &Site) -> Option<String> {
+/// Returns the addresses of the Service's endpoints.
+fn scraped_addresses(site: &Site) -> Option<String> {
     let selector = "--selector=kubernetes.io/service-name=example-operator-metrics";
     let slices = site.kubectl(
         "metrics",
@@ -51,19 +52,21 @@ fn collected(site: &Site) -> Option<String> {
     (endpoint["conditions"]["ready"] == true).then_some(address)
 }
 
-/// Gives the cluster the kinds of Prometheus' operator.
-pub(crate) fn define(site: &Site) {
+/// Creates the CRDs of the Prometheus operator.
+pub(crate) fn create_prometheus_kinds(site: &Site) {
     let definitions = format!("{}/", variable("SOLUTION_TEST_MONITORING"));
     let create = ["create", "--filename", &definitions];
     site.kubectl("default", &create).success();
-    // kubectl's own `wait` gives up at a definition that has no conditions yet.
+    // `kubectl wait` fails for a definition without conditions.
     let get = ["get", "--filename", &definitions, "--output=json"];
     eventually("the definitions are served", || {
         let found = site.kubectl("default", &get).json();
         let established = |definition: &Value| {
             let conditions = definition["status"]["conditions"].as_array();
             let mut conditions = conditions.into_iter().flatten();
-            conditions.any(|it| it["type"] == "Established" && it["status"] == "True")
+            conditions.any(|condition| {
+                condition["type"] == "Established" && condition["status"] == "True"
+            })
         };
         let mut definitions = found["items"].as_array()?.iter();
         definitions.all(established).then_some(())
@@ -73,7 +76,7 @@ pub(crate) fn define(site: &Site) {
 #[test]
 fn metrics_are_collected_where_the_cluster_can() {
     let site = Site::new("metrics");
-    site.environment("metrics");
+    site.create_environment("metrics");
     let plain = pack(&site, "http");
     let alone = import(&site, &plain, &[]).success();
     assert!(alone.contains("does not serve ServiceMonitors"), "{alone}");
@@ -82,9 +85,11 @@ fn metrics_are_collected_where_the_cluster_can() {
         site.field("metrics", service, "{.spec.ports[0].name}"),
         "http"
     );
-    eventually("the Service finds the operator's pod", || collected(&site));
+    eventually("the Service finds the operator's pod", || {
+        scraped_addresses(&site)
+    });
 
-    define(&site);
+    create_prometheus_kinds(&site);
     let planned = import(&site, &plain, &["--dry-run"]).success();
     assert!(planned.contains("+ ServiceMonitor"), "{planned}");
     import(&site, &plain, &[]).success();

@@ -1,5 +1,5 @@
-//! A version whose CRD drops the API version in which objects are stored: they are stored anew first, all of them,
-//! whatever interrupts it, and only where nobody needs what goes.
+//! A version whose CRD drops the storage version of existing objects. All objects are migrated first. An interrupted
+//! migration can be resumed, and versions in use are not dropped.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::common::Answer;
 use crate::gate::Gate;
-use crate::kept::{archive_id, skopeo};
+use crate::imported_versions::{archive_id, skopeo};
 use crate::site::{Site, variable};
 use crate::terminal::Terminal;
 
 const CRD: &str = "versionservers.example.metalk8s.test";
 
-/// Objects of the CRD.
+/// The number of custom resources.
 const OBJECTS: usize = 1000;
 
-/// A site with 1.0.0 and a 1.1.0 whose CRD has `v1` in the place of `v1alpha1`. The CRD of 1.0.0 is active.
-fn dropping(prefix: &str) -> Site {
+/// Returns a site with 1.0.0 and a 1.1.0 whose CRD has `v1` in place of `v1alpha1`. The CRD of 1.0.0 is active.
+fn site_with_dropped_version(prefix: &str) -> Site {
     let site = Site::new(prefix);
     let crd = "1.1.0/operator/deploy/crds/versionservers_crd.yaml";
     let text = String::from_utf8(site.desk.read(crd)).unwrap();
@@ -34,7 +34,7 @@ fn dropping(prefix: &str) -> Site {
 }
 
 fn activate(site: &Site, more: &[&str]) -> Answer {
-    Answer::of(command(site).args(more))
+    Answer::from_command(command(site).args(more))
 }
 
 fn command(site: &Site) -> Command {
@@ -44,8 +44,8 @@ fn command(site: &Site) -> Command {
     command
 }
 
-/// Makes the objects, in a namespace that nobody's operator watches.
-fn fill(site: &Site) {
+/// Creates the objects, in a namespace that no operator watches.
+fn create_objects(site: &Site) {
     let mut objects = String::new();
     for number in 0..OBJECTS {
         write!(
@@ -61,7 +61,7 @@ fn fill(site: &Site) {
     site.kubectl("many", &create).success();
 }
 
-/// Each object's name with its uid, resource version and specification.
+/// Returns each object's name with its uid, resource version and specification.
 fn objects(site: &Site) -> BTreeMap<String, [Value; 3]> {
     let get = ["get", CRD, "--output=json"];
     let list: Value = site.kubectl("many", &get).json();
@@ -87,7 +87,7 @@ fn versions(site: &Site) -> [String; 2] {
 }
 
 #[track_caller]
-fn refused(site: &Site, words: &[&str], more: &[&str]) {
+fn assert_refused(site: &Site, words: &[&str], more: &[&str]) {
     let before = site.snapshot();
     let answer = activate(site, more);
     for word in words {
@@ -97,19 +97,19 @@ fn refused(site: &Site, words: &[&str], more: &[&str]) {
 }
 
 /// Kills the migration before a request with these bytes arrives.
-fn killed(site: &Site, request: &'static str) {
+fn kill_before(site: &Site, request: &'static str) {
     let gate = Gate::before(site, request);
     gate.kill(site, command(site).args(["1.1.0", "--migrate"]));
 }
 
 #[test]
 fn a_thousand_objects_move_whatever_interrupts_it() {
-    let site = dropping("migration");
-    fill(&site);
+    let site = site_with_dropped_version("migration");
+    create_objects(&site);
     let before = objects(&site);
     assert_eq!(before.len(), OBJECTS);
     let words = ["the cluster serves `v1alpha1`", "--migrate"];
-    refused(&site, &words, &["1.1.0"]);
+    assert_refused(&site, &words, &["1.1.0"]);
     let snapshot = site.snapshot();
     let plan = activate(
         &site,
@@ -126,11 +126,11 @@ fn a_thousand_objects_move_whatever_interrupts_it() {
     assert_eq!(objects(&site), before);
 
     let some = "PATCH /apis/example.metalk8s.test/v1/namespaces/many/versionservers/s5";
-    killed(&site, some);
+    kill_before(&site, some);
     let both = ["v1 v1alpha1", r#"["v1alpha1","v1"]"#];
     assert_eq!(versions(&site), both);
     let trim = "PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/versionservers.example.metalk8s.test/status";
-    killed(&site, trim);
+    kill_before(&site, trim);
     assert_eq!(versions(&site), both);
 
     activate(&site, &["1.1.0", "--migrate", "--wait=60"]).success();
@@ -142,18 +142,18 @@ fn a_thousand_objects_move_whatever_interrupts_it() {
         assert_eq!((uid, spec), (old_uid, old_spec), "{name}");
         assert_ne!(version, old_version, "{name} was not stored anew");
     }
-    // Nothing is left to do.
+    // No change is left.
     let again = activate(&site, &["1.1.0", "--migrate", "--output", "json"]).json();
     assert_eq!(again["objects"], json!([]));
     assert_eq!(objects(&site), after);
     let words = ["the cluster serves `v1`, but version 1.0.0 does not have it"];
-    refused(&site, &words, &["1.0.0"]);
+    assert_refused(&site, &words, &["1.0.0"]);
 }
 
 #[test]
 fn nothing_goes_that_an_operator_may_need() {
-    let site = dropping("migration-needed");
-    site.environment("needs");
+    let site = site_with_dropped_version("migration-needed");
+    site.create_environment("needs");
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let deploy = [
         "deploy",
@@ -171,15 +171,15 @@ fn nothing_goes_that_an_operator_may_need() {
         "upgrade it there",
         "1 blocker found",
     ];
-    refused(&site, &words, &["1.1.0", "--migrate"]);
+    assert_refused(&site, &words, &["1.1.0", "--migrate"]);
     site.solution(&["undeploy", "--yes", "example", "-e", "needs"])
         .success();
     activate(&site, &["1.1.0", "--migrate"]).success();
     assert_eq!(versions(&site), ["v1", r#"["v1"]"#]);
 }
 
-/// What a Solution's developer does for a version between both, whose CRD has `v1`, too.
-fn between(site: &Site, version: &str) {
+/// Packs a version in between, as a Solution's developer does, whose CRD has `v1` too.
+fn pack_between(site: &Site, version: &str) {
     let copy = ["-r", "1.1.0", version];
     let copy = Command::new("cp")
         .args(copy)
@@ -198,11 +198,11 @@ fn between(site: &Site, version: &str) {
 
 #[test]
 fn only_what_needs_what_goes_cannot_be_returned_to() {
-    let site = dropping("migration-lost");
+    let site = site_with_dropped_version("migration-lost");
     for version in ["1.0.5", "1.0.6"] {
-        between(&site, version);
+        pack_between(&site, version);
     }
-    // The registry no longer has what it kept of one of them.
+    // The registry no longer has the stored archive of one of them.
     let head = archive_id(&site, "1.0.6");
     let head = format!("docker://{}/example-1.0.6:archive-{head}", site.registry());
     skopeo(&["delete", "--cert-dir"], &[head]).success();
@@ -222,14 +222,14 @@ fn only_what_needs_what_goes_cannot_be_returned_to() {
 
 #[test]
 fn a_terminal_shows_how_many_objects_are_stored_anew() {
-    let site = dropping("migration-shown");
-    fill(&site);
+    let site = site_with_dropped_version("migration-shown");
+    create_objects(&site);
     let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let login = ["REGISTRY_AUTH_FILE", "DOCKER_CONFIG"].map(|name| (name, variable(name)));
     let variables = [&variables[..], &login].concat();
     let line = format!("solution crds activate example 1.1.0 --migrate --ca-file {ca}");
-    let shown = Terminal::run(&site.desk, &line, &variables).ended(0);
+    let shown = Terminal::run(&site.desk, &line, &variables).wait_for_exit(0);
     let words = format!("migrating 1000 objects of CustomResourceDefinition {CRD}: ");
     assert!(shown.contains(&words), "{shown}");
 }

@@ -1,17 +1,17 @@
-//! Images that workloads ask for by the name of another registry come from the site's.
+//! Images that workloads request from another registry are pulled from the site's registry.
 
 use std::fs;
 
 use serde_json::json;
 
 use crate::common::Answer;
+use crate::node_registry::NodeRegistry;
 use crate::site::{Site, eventually, variable};
-use crate::told::Told;
 
-/// The registry that the example's `ref`s name. There is none.
+/// The registry in the example's `ref`s. It does not exist.
 pub(crate) const SOURCE: &str = "registry.example.test";
 
-/// The nodes' login, as a Secret for images of [`SOURCE`].
+/// Creates the nodes' login as a Secret for images of [`SOURCE`].
 pub(crate) fn login_for_source(site: &Site, namespace: &str) {
     let file = fs::read_to_string(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
     let host = variable("SOLUTION_TEST_PULL_REGISTRY");
@@ -43,7 +43,7 @@ pub(crate) fn start(site: &Site, namespace: &str, name: &str, image: &str) -> An
     site.kubectl(namespace, &["create", "--filename", &file])
 }
 
-/// What the node says of a pod's container once it is neither started nor pulling.
+/// Returns the node's message for a container that is neither running nor pulling.
 pub(crate) fn state(site: &Site, namespace: &str, pod: &str) -> Option<String> {
     let state = "{.status.containerStatuses[0].state}";
     let state = site.field(namespace, &format!("pod/{pod}"), state);
@@ -54,7 +54,7 @@ pub(crate) fn state(site: &Site, namespace: &str, pod: &str) -> Option<String> {
 #[test]
 fn a_pod_starts_from_the_name_that_the_archive_says_workloads_ask_for() {
     let site = Site::new("mirrors");
-    site.environment("mirrors");
+    site.create_environment("mirrors");
     login_for_source(&site, "mirrors");
     site.import("1.0.0.iso", &[]).success();
     let image = format!("{SOURCE}/example/server:1.0.0");
@@ -68,7 +68,7 @@ fn a_pod_starts_from_the_name_that_the_archive_says_workloads_ask_for() {
     let flags = ["mirrors", "example", "1.0.0", "--ca-file", &ca];
     let shown = site.solution(&[&flags[..], &["--output", "json"]].concat());
     let shown = shown.json();
-    let told = Told::files(SOURCE, &shown["files"]);
+    let told = NodeRegistry::configure(SOURCE, &shown["files"]);
     start(&site, "mirrors", "by-tag", &image).success();
     let server = shown["images"]
         .as_array()

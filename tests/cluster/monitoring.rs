@@ -1,5 +1,5 @@
-//! What archives tell monitoring, by a real Prometheus: an operator's metrics, rules and dashboards in two environments, and
-//! the alerts about Solutions.
+//! Monitoring objects of archives with a real Prometheus: an operator's metrics, rules and dashboards in two
+//! environments, and the alerts about Solutions.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -9,17 +9,17 @@ use fixtures::layout::OciLayout;
 use serde_json::Value;
 
 use crate::common::{Answer, programs};
-use crate::metrics::define;
+use crate::metrics::create_prometheus_kinds;
 use crate::prometheus::Prometheus;
 use crate::site::{Site, eventually};
 
-/// The page whose rules and dashboard are tried.
+/// The page whose rules and dashboard are used.
 const PAGE: &str = include_str!("../../docs/how-to/publish/monitor.md");
 
 /// The source tree of the alerts about Solutions.
 const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/solutions/alerts");
 
-/// Packs a Solution with the page's sets, its rules and its dashboard, whose operator is the example's server.
+/// Packs a Solution with the page's manifest sets, rules and dashboard. Its operator is the example's server.
 fn pack(site: &Site, sets: &str) {
     let source = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1
@@ -38,7 +38,7 @@ spec:
 {sets}"
     );
     site.desk.write("1.0.0/solution.yaml", source);
-    // The server counts under its own name.
+    // The server's counter has another name.
     let object = |kind: &str| block(kind).replace("shop_requests_total", "example_requests_total");
     site.desk
         .write("1.0.0/rules.yaml", object("kind: PrometheusRule"));
@@ -51,10 +51,10 @@ spec:
     packed.success();
 }
 
-/// The block of the page with these words.
+/// Returns the block of the page with these words.
 fn block(words: &str) -> &'static str {
     let mut blocks = PAGE.split("```yaml\n").skip(1);
-    let block = blocks.find(|it| it.split("```").next().unwrap().contains(words));
+    let block = blocks.find(|block| block.split("```").next().unwrap().contains(words));
     block.unwrap().split("```").next().unwrap()
 }
 
@@ -88,7 +88,7 @@ fn pack_alerts(site: &Site) {
     site.desk.solution(&arguments).success();
 }
 
-/// Runs every query of a namespace's dashboard, and returns the values of a label in what they find.
+/// Runs every query of a namespace's dashboard, and returns the values of a label in the results.
 fn ask_dashboard(
     site: &Site,
     prometheus: &Prometheus,
@@ -112,11 +112,11 @@ fn ask_dashboard(
             Some(prometheus.query(query)).filter(|found| !found.is_empty())
         })
     });
-    let labels = found.filter_map(|it| Some(it["metric"][label].as_str()?.to_owned()));
+    let labels = found.filter_map(|result| Some(result["metric"][label].as_str()?.to_owned()));
     labels.collect()
 }
 
-/// Waits until an alerting rule of a namespace's object is in a state.
+/// Waits until an alerting rule of a namespace's object has this state.
 fn await_alert(prometheus: &Prometheus, namespace: &str, name: &str, state: &str) {
     eventually(&format!("{name} is {state} in {namespace}"), || {
         let now = prometheus.alert(namespace, name)?;
@@ -134,8 +134,8 @@ fn deploy_alerts(site: &Site) {
     import(site, "alerts.iso", "alerts", &[]).success();
 }
 
-/// Both environments run, as each tells itself and as the alerts tell of them.
-fn all_is_well(site: &Site, prometheus: &Prometheus) {
+/// Asserts that both environments run, by their own rules and by the alerts.
+fn assert_both_run(site: &Site, prometheus: &Prometheus) {
     for environment in ["blue", "green"] {
         let up = format!(r#"up{{namespace="{environment}", job="shop-operator-metrics"}} == 1"#);
         eventually(&up, || (prometheus.query(&up).len() == 1).then_some(()));
@@ -144,13 +144,13 @@ fn all_is_well(site: &Site, prometheus: &Prometheus) {
         await_alert(prometheus, environment, "ShopOperatorDown", "inactive");
     }
     let labels = ask_dashboard(site, prometheus, "alerts", "solution-alerts", "environment");
-    // Its own environment may not have been known yet when it first looked.
+    // The alerts' own environment may not have existed at the first scrape.
     let both = BTreeSet::from(["blue", "green"].map(str::to_owned));
     assert!(labels.is_superset(&both), "{labels:?}");
 }
 
-/// The operator of one environment stops, and nothing is said of the other.
-fn one_stops(site: &Site, prometheus: &Prometheus) {
+/// Stops the operator of one environment, and asserts that only this one is reported.
+fn assert_one_stopped(site: &Site, prometheus: &Prometheus) {
     let stop = ["scale", "deployment/shop-operator", "--replicas=0"];
     site.kubectl("blue", &stop).success();
     await_alert(prometheus, "blue", "ShopOperatorDown", "pending");
@@ -176,10 +176,10 @@ fn one_stops(site: &Site, prometheus: &Prometheus) {
 fn each_environment_is_monitored_by_itself_and_solutions_are_watched() {
     let site = Site::new("monitoring");
     for environment in ["blue", "green", "alerts"] {
-        site.environment(environment);
+        site.create_environment(environment);
     }
     let sets = block("  manifests:");
-    // Without the condition, the plan says what is missing.
+    // Without the condition, the plan names the missing kind.
     pack(&site, &sets.replace("      when:", "      #"));
     let plan = ["--dry-run", "--output", "json"];
     let refused = import(&site, "shop.iso", "blue", &plan);
@@ -187,7 +187,7 @@ fn each_environment_is_monitored_by_itself_and_solutions_are_watched() {
     assert!(refused.contains(r#""id":"no-kind""#), "{refused}");
     assert!(refused.contains("PrometheusRule"), "{refused}");
 
-    define(&site);
+    create_prometheus_kinds(&site);
     pack(&site, sets);
     thread::scope(|scope| {
         scope.spawn(|| pack_alerts(&site));
@@ -197,13 +197,13 @@ fn each_environment_is_monitored_by_itself_and_solutions_are_watched() {
     });
     deploy_alerts(&site);
     let prometheus = Prometheus::start(&site);
-    all_is_well(&site, &prometheus);
-    one_stops(&site, &prometheus);
+    assert_both_run(&site, &prometheus);
+    assert_one_stopped(&site, &prometheus);
 
     let people = site.solution(&["status"]);
     let until = " 2099-01-01T00:00:00Z  ";
     assert!(people.stdout.contains(until), "{people:?}");
-    // What goes to a file is the same, and as Prometheus wants it.
+    // The metrics file has the same content, in Prometheus' format.
     let text = site.solution(&["status", "--output", "metrics"]).success();
     let ready = r#"solution_ready{solution="shop",version="1.0.0",environment="green",namespace="green"} 1"#;
     assert!(text.contains(ready), "{text}");

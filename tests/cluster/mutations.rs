@@ -1,34 +1,46 @@
-//! Changes to definitions: at least one for each rule by which an API server refuses some, and others at random.
+//! Mutations of definitions: listed ones for the rules of `solution` and of the API server, and random ones.
 
 use serde_json::Value;
 
 /// A change of one field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
-    /// The definition that is changed.
+    /// The definition to change.
     pub(crate) base: &'static str,
-    /// The field, as a JSON pointer. `S` stands for the schema of the first version, `P` for the properties of its `spec`.
+    /// The field, as a JSON pointer. `S` stands for the schema of the first version, `P` for the properties of its
+    /// `spec`.
     place: &'static str,
-    /// What becomes of it, in YAML; none if it is removed.
+    /// The new value in YAML, or `None` to remove the field.
     value: Option<&'static str>,
+    /// True if only the API server rejects the definition.
+    pub(crate) is_left_to_server: bool,
 }
 
-/// Returns the changes that are listed.
+/// Returns the listed changes.
 pub(crate) fn listed() -> impl Iterator<Item = Change> {
     let lines = include_str!("../data/definitions/changes.txt").lines();
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| {
+        let (is_left_to_server, line) = match line.strip_prefix("server ") {
+            Some(line) => (true, line),
+            None => (false, line),
+        };
         let (base, change) = line.split_once(' ').unwrap();
         let (place, value) = match change.split_once(" = ") {
             Some((place, value)) => (place, Some(value)),
             None => (change, None),
         };
-        Change { base, place, value }
+        Change {
+            base,
+            place,
+            value,
+            is_left_to_server,
+        }
     })
 }
 
 impl Change {
-    /// Makes the change.
+    /// Applies the change.
     pub(crate) fn apply(&self, document: &mut Value) {
         let schema = "/spec/versions/0/schema/openAPIV3Schema";
         let place = match self.place.split_at(1) {
@@ -54,7 +66,7 @@ fn value(text: &str) -> Value {
     schemas::yaml::from_slice(text.as_bytes()).unwrap()
 }
 
-/// The value at a pointer, made where it is not there.
+/// Returns the parent of a pointer, and creates missing objects.
 fn parent_of<'v>(document: &'v mut Value, pointer: &str) -> &'v mut Value {
     let steps = pointer.split('/').skip(1);
     steps.fold(document, |value, step| match value {
@@ -63,7 +75,7 @@ fn parent_of<'v>(document: &'v mut Value, pointer: &str) -> &'v mut Value {
     })
 }
 
-/// Changes at random, the same ones from the same seed.
+/// A generator of random changes. The same seed gives the same changes.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -71,14 +83,14 @@ impl Random {
         Self(seed)
     }
 
-    /// A number below this one, by a linear congruential generator.
+    /// Returns a number below `count`, by a linear congruential generator.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % count
     }
 
-    /// Changes one field, or two, of schemas anywhere in a definition, and says which.
+    /// Changes one or two fields of schemas anywhere in a definition, and returns a description.
     pub(crate) fn change(&mut self, document: &mut Value) -> String {
         let mut what = Vec::new();
         for _ in 0..=self.below(2) {
@@ -106,7 +118,7 @@ impl Random {
     }
 }
 
-/// Fields of schemas, and what may become of them.
+/// Fields of schemas, and their possible values.
 const FIELDS: &[(&str, &[&str])] = &[
     (
         "type",
@@ -198,7 +210,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("title", &["t"]),
 ];
 
-/// The places of all schemas below one.
+/// Collects the pointers of all schemas below one.
 fn schemas_in(value: &Value, place: &str, places: &mut Vec<String>) {
     let Value::Object(map) = value else {
         return;
@@ -212,7 +224,7 @@ fn schemas_in(value: &Value, place: &str, places: &mut Vec<String>) {
             }
             ("schema", _) => schemas_in(inner, &below, places),
             ("properties", Value::Object(map)) => {
-                for (name, inner) in map.iter().filter(|(_, it)| it.is_object()) {
+                for (name, inner) in map.iter().filter(|(_, schema)| schema.is_object()) {
                     let below = format!("{below}/{name}");
                     places.push(below.clone());
                     schemas_in(inner, &below, places);

@@ -1,5 +1,5 @@
-//! Parts of a cluster that fail while the program works: what is said, how it ends, what is there then, and that the same
-//! command again completes it.
+//! Outages of parts of the cluster while the program works: its messages, its exit code, the resulting state, and the
+//! completion by the same command.
 
 use std::process::Command;
 use std::thread;
@@ -10,26 +10,26 @@ use serde_json::Value;
 use crate::admission::Admission;
 use crate::common::Answer;
 use crate::gate::Gate;
-use crate::site::{Site, eventually, variable};
+use crate::site::{Site, assert_contains, eventually, variable};
 
-/// The environment, and its namespace.
+/// The environment and its namespace.
 const PLACE: &str = "outage";
 
-/// The write of the operator's Deployment, when some of its objects are written.
+/// The write of the operator's Deployment, after some of its other objects.
 const DEPLOYMENT: &str =
     "deployments/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
 
-/// How long etcd answers nothing. A Lease holds for 30 s.
+/// The duration of etcd's outage. A Lease is valid for 30 s.
 const OUTAGE: Duration = Duration::from_secs(20);
 
-/// What the cluster can do to one of its servers.
+/// Runs an action of the cluster script on one of its servers.
 pub(crate) fn server(action: &str, name: &str) {
     let directory = variable("SOLUTION_TEST_CLUSTER_DIR");
     let mut command = Command::new(variable("SOLUTION_TEST_CLUSTER"));
-    Answer::of(command.args(["server", &directory, action, name])).success();
+    Answer::from_command(command.args(["server", &directory, action, name])).success();
 }
 
-/// A server that answers nothing, until this is dropped.
+/// A server that answers nothing until this is dropped.
 pub(crate) struct Paused(&'static str);
 
 impl Paused {
@@ -45,11 +45,11 @@ impl Drop for Paused {
     }
 }
 
-/// A site with both versions, of which the first runs.
+/// Returns a site with both versions, of which the first one runs.
 fn site(name: &str) -> Site {
     let site = Site::new(name);
     site.import("1.1.0.iso", &[]).success();
-    site.environment(PLACE);
+    site.create_environment(PLACE);
     let into = ["-e", PLACE, "--pull-secret", "login"];
     site.import("1.0.0.iso", &into).success();
     site
@@ -67,55 +67,50 @@ fn status(site: &Site) -> Value {
     site.solution(&["status", "--output", "json"]).json()
 }
 
-/// The version that the operator should run, whether it does, and what became of incomplete changes.
+/// Asserts the operator's version and condition, and the outcomes of incomplete changes.
 #[track_caller]
-fn assert_told(site: &Site, version: &str, condition: &str, incomplete: &[&str]) {
+fn assert_reported(site: &Site, version: &str, condition: &str, incomplete: &[&str]) {
     let status = status(site);
     let operator = &status["operators"][0];
     assert_eq!(operator["version"], version, "{status:#}");
     assert_eq!(operator["condition"], condition, "{status:#}");
     let found = status["incomplete"].as_array();
     let found = found.into_iter().flatten();
-    let found: Vec<&str> = found.map(|it| it["outcome"].as_str().unwrap()).collect();
+    let found: Vec<&str> = found
+        .map(|change| change["outcome"].as_str().unwrap())
+        .collect();
     assert_eq!(found, incomplete, "{status:#}");
 }
 
-/// The same command again completes it.
+/// Asserts that the same command completes the change.
 #[track_caller]
-fn completes(site: &Site) {
-    Answer::of(&mut upgrade(site, &[])).success();
-    assert_told(site, "1.1.0", "ready", &[]);
-}
-
-#[track_caller]
-fn says(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
-    }
+fn assert_completed(site: &Site) {
+    Answer::from_command(&mut upgrade(site, &[])).success();
+    assert_reported(site, "1.1.0", "ready", &[]);
 }
 
 #[test]
 fn an_api_server_that_is_restarted_is_waited_for() {
     let site = site("outage-restart");
     let gate = Gate::before(&site, DEPLOYMENT);
-    let answer = gate.during(&mut upgrade(&site, &[]), || {
+    let answer = gate.run_during(&mut upgrade(&site, &[]), || {
         server("restart", "kube-apiserver");
     });
     answer.success();
-    assert_told(&site, "1.1.0", "ready", &[]);
+    assert_reported(&site, "1.1.0", "ready", &[]);
 }
 
 #[test]
 fn an_api_server_that_is_gone_ends_an_upgrade_and_the_same_command_completes_it() {
     let site = site("outage-gone");
     let gate = Gate::before(&site, DEPLOYMENT);
-    let answer = gate.during(&mut upgrade(&site, &[]), || {
+    let answer = gate.run_during(&mut upgrade(&site, &[]), || {
         server("stop", "kube-apiserver");
     });
     server("restart", "kube-apiserver");
     answer.failure(3);
-    assert_told(&site, "1.0.0", "ready", &["begun"]);
-    completes(&site);
+    assert_reported(&site, "1.0.0", "ready", &["begun"]);
+    assert_completed(&site);
 }
 
 #[test]
@@ -123,7 +118,7 @@ fn an_etcd_that_is_silent_for_a_while_is_waited_for() {
     let site = site("outage-etcd");
     let gate = Gate::before(&site, DEPLOYMENT);
     let answer = thread::scope(|scope| {
-        gate.during(&mut upgrade(&site, &[]), || {
+        gate.run_during(&mut upgrade(&site, &[]), || {
             let paused = Paused::new("etcd");
             scope.spawn(move || {
                 thread::park_timeout(OUTAGE);
@@ -132,24 +127,24 @@ fn an_etcd_that_is_silent_for_a_while_is_waited_for() {
         })
     });
     answer.success();
-    assert_told(&site, "1.1.0", "ready", &[]);
+    assert_reported(&site, "1.1.0", "ready", &[]);
 }
 
 #[test]
 fn a_kubelet_that_is_stopped_keeps_the_version_that_runs() {
     let site = site("outage-kubelet");
     let paused = Paused::new("kubelet");
-    // A pod that pulls first would end it before anything is changed.
+    // A pod that pulls first would end the command before any change.
     let at_once = ["--timeout", "15", "--no-pull-proof"];
-    let text = Answer::of(&mut upgrade(&site, &at_once)).failure(3);
+    let text = Answer::from_command(&mut upgrade(&site, &at_once)).failure(3);
     let words = [
         "1.1.0 did not become ready",
         "was rolled back to version 1.0.0",
     ];
-    says(&text, &words);
-    assert_told(&site, "1.0.0", "ready", &[]);
+    assert_contains(&text, &words);
+    assert_reported(&site, "1.0.0", "ready", &[]);
     drop(paused);
-    completes(&site);
+    assert_completed(&site);
 }
 
 #[test]
@@ -157,7 +152,8 @@ fn a_kubelet_that_works_again_in_time_is_waited_for() {
     let site = site("outage-kubelet-again");
     let paused = Paused::new("kubelet");
     let answer = thread::scope(|scope| {
-        let answer = scope.spawn(|| Answer::of(&mut upgrade(&site, &["--no-pull-proof"])));
+        let answer =
+            scope.spawn(|| Answer::from_command(&mut upgrade(&site, &["--no-pull-proof"])));
         eventually("the new pod waits for the kubelet", || {
             let get = ["get", "pods", "--selector=app=example-operator"];
             let phases = "--output=jsonpath={.items[*].status.phase}";
@@ -168,7 +164,7 @@ fn a_kubelet_that_works_again_in_time_is_waited_for() {
         answer.join().unwrap()
     });
     answer.success();
-    assert_told(&site, "1.1.0", "ready", &[]);
+    assert_reported(&site, "1.1.0", "ready", &[]);
 }
 
 #[test]
@@ -183,15 +179,15 @@ fn an_image_that_the_registry_lost_is_named_and_nothing_is_changed() {
     delete
         .args(["delete", "--cert-dir"])
         .arg(ca.parent().unwrap());
-    Answer::of(delete.arg(image)).success();
-    let answer = Answer::of(&mut upgrade(&site, &[]));
+    Answer::from_command(delete.arg(image)).success();
+    let answer = Answer::from_command(&mut upgrade(&site, &[]));
     let text = answer.failure(1);
     let words = "no longer has all of example-operator:1.1.0";
-    says(&text, &[words, "hint: import the archive again"]);
+    assert_contains(&text, &[words, "hint: import the archive again"]);
     assert_eq!(site.snapshot(), before, "{text}");
-    // Its archive has it.
+    // The version's archive includes the image.
     site.import("1.1.0.iso", &[]).success();
-    completes(&site);
+    assert_completed(&site);
 }
 
 const REFUSES: &str = "
@@ -226,17 +222,17 @@ webhooks:
       - {apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}
 ";
 
-/// Makes them, and waits until the API server asks them.
-fn in_force(site: &Site, objects: &str) -> Admission {
-    let admission = Admission::of(site, objects);
+/// Creates the objects, and waits until the API server uses them.
+fn create_admission(site: &Site, objects: &str) -> Admission {
+    let admission = Admission::create(site, objects);
     eventually("changes of Deployments are refused", || {
         (!may_change(site)).then_some(())
     });
     admission
 }
 
-/// Removes them, and waits until the API server does not ask them any more.
-fn lifted(site: &Site, admission: Option<Admission>) {
+/// Removes them, and waits until the API server no longer uses them.
+fn remove_admission(site: &Site, admission: Option<Admission>) {
     drop(admission);
     eventually("Deployments may be changed again", || {
         may_change(site).then_some(())
@@ -256,28 +252,28 @@ fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
         (REFUSES, "no change on fridays", 1),
         (UNREACHABLE, "outage.example.test", 3),
     ] {
-        let refused = in_force(&site, objects);
+        let refused = create_admission(&site, objects);
         let before = site.snapshot();
-        let answer = Answer::of(&mut upgrade(&site, &[]));
+        let answer = Answer::from_command(&mut upgrade(&site, &[]));
         let text = answer.failure(code);
-        says(&text, &[words]);
+        assert_contains(&text, &[words]);
         assert_eq!(site.snapshot(), before, "{text}");
-        lifted(&site, Some(refused));
-        // The same in the moment of writing.
+        remove_admission(&site, Some(refused));
+        // The same failure occurs during the write itself.
         let gate = Gate::before(&site, DEPLOYMENT);
         let mut refused = None;
-        let answer = gate.during(&mut upgrade(&site, &[]), || {
-            refused = Some(in_force(&site, objects));
+        let answer = gate.run_during(&mut upgrade(&site, &[]), || {
+            refused = Some(create_admission(&site, objects));
         });
-        says(&answer.failure(code), &[words]);
-        assert_told(&site, "1.0.0", "ready", &["failed"]);
+        assert_contains(&answer.failure(code), &[words]);
+        assert_reported(&site, "1.0.0", "ready", &["failed"]);
         let text = site.solution(&["status"]).failure(1);
-        says(
+        assert_contains(
             &text,
             &["is incomplete: deploy example 1.1.0", words, "hint:"],
         );
-        lifted(&site, refused);
-        completes(&site);
+        remove_admission(&site, refused);
+        assert_completed(&site);
         let back = ["rollback", "example", "-e", PLACE];
         let ca = variable("SOLUTION_TEST_REGISTRY_CA");
         site.solution(&[&back[..], &["--ca-file", &ca]].concat())
@@ -295,12 +291,12 @@ fn a_quota_without_room_for_the_new_pod_is_an_obstacle() {
         (used == "1").then_some(())
     });
     let before = site.snapshot();
-    let text = Answer::of(&mut upgrade(&site, &[])).failure(1);
-    says(
+    let text = Answer::from_command(&mut upgrade(&site, &[])).failure(1);
+    assert_contains(
         &text,
         &["exceeded quota: full", "hint:", "nothing was changed"],
     );
     assert_eq!(site.snapshot(), before, "{text}");
     site.kubectl(PLACE, &["delete", "quota", "full"]).success();
-    completes(&site);
+    assert_completed(&site);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::Desk;
 
-/// What kubectl answers, finding the desk's programs on PATH.
+/// Returns kubectl's output with the desk's programs in `PATH`.
 fn kubectl(desk: &Desk, arguments: &str) -> String {
     let line = format!("PATH=$PWD/bin:$PATH exec kubectl {arguments}");
     desk.run("sh", &["-c", &line]).success()

@@ -1,5 +1,5 @@
-//! Prometheus, told by the objects in the cluster as its operator would tell it: what to collect by `ServiceMonitor`s, and
-//! rules by `PrometheusRule`s.
+//! Prometheus with a configuration from the objects in the cluster, as its operator would write it: targets from
+//! `ServiceMonitor`s, and rules from `PrometheusRule`s.
 
 use std::process::{Child, Command, Stdio};
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::site::{Site, eventually};
 
-/// Where it listens, in the network of the sandbox.
+/// The address of Prometheus in the network of the sandbox.
 const ADDRESS: &str = "127.0.0.1:9090";
 
 /// A Prometheus that runs at a site's desk.
@@ -26,7 +26,7 @@ impl Drop for Prometheus<'_> {
 }
 
 impl<'a> Prometheus<'a> {
-    /// Starts it with what there is.
+    /// Starts Prometheus with the current objects.
     pub(crate) fn start(site: &'a Site) -> Self {
         configure(site);
         let data = tempfile::tempdir_in(site.desk.path(".")).unwrap();
@@ -54,7 +54,7 @@ impl<'a> Prometheus<'a> {
         prometheus
     }
 
-    /// The results of a query.
+    /// Returns the results of a query.
     pub(crate) fn query(&self, query: &str) -> Vec<Value> {
         let answer = self.ask("api/v1/query", &[("query", query)]).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -62,8 +62,8 @@ impl<'a> Prometheus<'a> {
         answer["data"]["result"].as_array().unwrap().clone()
     }
 
-    /// The state of an alerting rule in the group of a namespace's object: inactive, pending or firing; none while it has
-    /// not been evaluated, or could not be.
+    /// Returns the state of an alerting rule in the group of a namespace's object (inactive, pending or firing), or
+    /// `None` if it has not been evaluated successfully.
     pub(crate) fn alert(&self, namespace: &str, name: &str) -> Option<String> {
         let answer = self.ask("api/v1/rules", &[])?;
         let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -90,7 +90,7 @@ impl<'a> Prometheus<'a> {
 /// Writes the configuration, and the rules of each namespace.
 fn configure(site: &Site) {
     let monitors = all(site, "servicemonitors");
-    let jobs: Vec<Value> = monitors.iter().map(|it| job(site, it)).collect();
+    let jobs: Vec<Value> = monitors.iter().map(|monitor| job(site, monitor)).collect();
     for rule in all(site, "prometheusrules") {
         let namespace = rule["metadata"]["namespace"].as_str().unwrap();
         let file = format!("{namespace}.rules.json");
@@ -107,7 +107,7 @@ fn configure(site: &Site) {
     site.desk.write("prometheus.json", text);
 }
 
-/// The objects of a kind, in all namespaces, that MetalK8s' Prometheus chooses.
+/// Returns the objects of a kind, in all namespaces, that MetalK8s' Prometheus selects.
 fn all(site: &Site, kind: &str) -> Vec<Value> {
     let chosen = [
         "--selector=metalk8s.scality.com/monitor=",
@@ -120,8 +120,9 @@ fn all(site: &Site, kind: &str) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// What Prometheus' operator makes of a `ServiceMonitor` with one endpoint, and what Prometheus finds by it, which Debian's
-/// cannot by itself: the ready addresses behind the port of each Service that is selected, and labels that say where it is.
+/// Returns the scrape job that the Prometheus operator writes for a `ServiceMonitor` with one endpoint. Debian's
+/// Prometheus has no service discovery for Kubernetes, so the job lists the ready addresses of each selected Service,
+/// with labels for their origin.
 fn job(site: &Site, monitor: &Value) -> Value {
     let text = |pointer: &str| monitor.pointer(pointer).unwrap().as_str().unwrap();
     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
@@ -139,7 +140,10 @@ fn job(site: &Site, monitor: &Value) -> Value {
         let service = service["metadata"]["name"].as_str().unwrap();
         let selector = format!("kubernetes.io/service-name={service}");
         let slices = list(site, namespace, "endpointslices", &selector);
-        let targets: Vec<String> = slices.iter().flat_map(|it| targets(it, port)).collect();
+        let targets: Vec<String> = slices
+            .iter()
+            .flat_map(|slice| targets(slice, port))
+            .collect();
         let labels = json!({ "namespace": namespace, "service": service, "job": service });
         json!({ "targets": targets, "labels": labels })
     });
@@ -151,16 +155,16 @@ fn job(site: &Site, monitor: &Value) -> Value {
     })
 }
 
-/// The ready addresses of an `EndpointSlice`, with the port of this name.
+/// Returns the ready addresses of an `EndpointSlice`, with the port of this name.
 fn targets(slice: &Value, port: &str) -> Vec<String> {
     let mut ports = slice["ports"].as_array().into_iter().flatten();
-    let Some(port) = ports.find(|it| it["name"] == port) else {
+    let Some(port) = ports.find(|candidate| candidate["name"] == port) else {
         return Vec::new();
     };
     let endpoints = slice["endpoints"].as_array().into_iter().flatten();
-    let ready = endpoints.filter(|it| it["conditions"]["ready"] == true);
-    let targets = ready.map(|it| {
-        let address = it["addresses"][0].as_str().unwrap();
+    let ready = endpoints.filter(|endpoint| endpoint["conditions"]["ready"] == true);
+    let targets = ready.map(|endpoint| {
+        let address = endpoint["addresses"][0].as_str().unwrap();
         format!("{address}:{}", port["port"])
     });
     targets.collect()

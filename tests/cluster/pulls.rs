@@ -1,4 +1,5 @@
-//! Before anything of an operator is changed, a pod pulls its image: what nodes lack is told then, with what to do.
+//! A pod pulls the operator's image before the operator is changed, so that problems of nodes are reported at that
+//! point, with a hint.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -9,19 +10,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::carried::{OWN, pack, release};
 use crate::common::Answer;
 use crate::gate::Gate;
+use crate::node_registry::NodeRegistry;
+use crate::releases::{OWN, pack, release};
 use crate::running::Running;
 use crate::site::{Site, difference, eventually, variable};
-use crate::told::Told;
 
-/// Imports 1.0.0 for nodes that know the registry by another name.
+/// Imports 1.0.0 for nodes that use another name for the registry.
 fn import(site: &Site, pull_registry: &str, more: &[&str]) -> Answer {
-    Answer::of(&mut import_command(site, pull_registry, more))
+    Answer::from_command(&mut import_command(site, pull_registry, more))
 }
 
-/// The command of [`import`].
+/// Returns the command of [`import`].
 fn import_command(site: &Site, pull_registry: &str, more: &[&str]) -> Command {
     let mut command = site.command();
     command.args(["import", "1.0.0.iso", "--key", "publisher.pub"]);
@@ -32,14 +33,14 @@ fn import_command(site: &Site, pull_registry: &str, more: &[&str]) -> Command {
     command
 }
 
-/// The pods of a namespace.
+/// Returns the pods of a namespace.
 fn pods(site: &Site, namespace: &str) -> String {
     let get = ["get", "pods", "--output=name"];
     site.kubectl(namespace, &get).success()
 }
 
 #[track_caller]
-fn says(answer: &Answer, words: &[&str]) {
+fn assert_messages(answer: &Answer, words: &[&str]) {
     for word in words {
         assert!(
             answer.stderr.contains(word),
@@ -51,7 +52,7 @@ fn says(answer: &Answer, words: &[&str]) {
 #[test]
 fn an_operator_is_deployed_once_a_pod_has_pulled_its_image() {
     let site = Site::new("pulls-good");
-    site.environment("pulls");
+    site.create_environment("pulls");
     let into = ["-e", "pulls", "--pull-secret", "login"];
     let plan = |version: &str| {
         let more = ["--dry-run", "--output", "json"];
@@ -80,10 +81,10 @@ fn an_operator_is_deployed_once_a_pod_has_pulled_its_image() {
     let words = format!("a pod pulls {image}");
     assert!(imported.stdout.contains(&words), "{imported:?}");
     let image = proof["image"].as_str().unwrap();
-    says(&imported, &[&format!("a pod to pull {image} on amd64: ")]);
+    assert_messages(&imported, &[&format!("a pod to pull {image} on amd64: ")]);
     let left = pods(&site, "pulls");
     assert!(!left.contains("-pull-"), "{left}");
-    // What runs proves nothing anew, and another version does.
+    // The running version needs no new proof, another version does.
     assert_eq!(plan("1.0.0.iso"), Value::Null);
     assert_ne!(plan("1.1.0.iso"), Value::Null);
 }
@@ -91,7 +92,7 @@ fn an_operator_is_deployed_once_a_pod_has_pulled_its_image() {
 #[test]
 fn a_node_that_does_not_know_the_authority_pulls_with_the_files_that_are_printed() {
     let site = Site::new("pulls-x509");
-    site.environment("pulls");
+    site.create_environment("pulls");
     let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
     let nodes = variable("SOLUTION_TEST_PULL_REGISTRY");
     let login = fs::read_to_string(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
@@ -103,7 +104,7 @@ fn a_node_that_does_not_know_the_authority_pulls_with_the_files_that_are_printed
     let server = format!("server = \"https://{host}\"");
     let authority = fs::read_to_string(variable("SOLUTION_TEST_REGISTRY_CA")).unwrap();
     let authority = authority.lines().next().unwrap();
-    says(
+    assert_messages(
         &refused,
         &[
             "in a test pod",
@@ -114,38 +115,38 @@ fn a_node_that_does_not_know_the_authority_pulls_with_the_files_that_are_printed
             authority,
         ],
     );
-    nothing_of_it(&site);
+    assert_no_operator(&site);
 
     let into = [&into[..], &["--output", "json"]].concat();
     let refused = import(&site, &site.registry(), &into).json();
-    let told = Told::files(&host, &refused["files"]);
+    let told = NodeRegistry::configure(&host, &refused["files"]);
     let imported = import(&site, &site.registry(), &into);
     assert_eq!(imported.code, 0, "{imported:?}");
     drop(told);
 }
 
-/// Nothing of the operator is there, nor is it said to be deployed.
+/// Asserts that no object of the operator exists, and that it is not reported as deployed.
 #[track_caller]
-fn nothing_of_it(site: &Site) {
+fn assert_no_operator(site: &Site) {
     let kinds = "deployments,pods,roles,rolebindings,secrets,serviceaccounts";
     let get = ["get", kinds, "--output=name"];
     let left = site.kubectl("pulls", &get).success();
     let own = ["secret/login", "serviceaccount/default"];
-    let left: Vec<&str> = left.lines().filter(|it| !own.contains(it)).collect();
+    let left: Vec<&str> = left.lines().filter(|line| !own.contains(line)).collect();
     assert_eq!(left, [""; 0]);
     let status = site.solution(&["status", "--output", "json"]).json();
     assert_eq!(status["operators"], json!([]), "{status:#}");
 }
 
-/// Has nothing, and says so in plain HTTP at the node's address.
-fn plain() -> String {
+/// Starts a plain HTTP server without images at the node's address, and returns its address.
+fn start_plain_http() -> String {
     let nodes = variable("SOLUTION_TEST_PULL_REGISTRY");
     let address = nodes.to_socket_addrs().unwrap().next().unwrap();
     let listener = TcpListener::bind((address.ip(), 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
-            // What is asked first is read, so that the answer is not lost with it.
+            // The request is read first, so that the answer is not lost to a reset.
             let _ = client.read(&mut [0; 4096]);
             let absent = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             let _ = client.write_all(absent.as_bytes());
@@ -158,8 +159,8 @@ fn plain() -> String {
 #[test]
 fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
     let site = Site::new("pulls-plain");
-    site.environment("pulls");
-    let plain = plain();
+    site.create_environment("pulls");
+    let plain = start_plain_http();
     let into = ["-e", "pulls", "--pull-secret", "login", "--output", "json"];
     let refused = import(&site, &plain, &into);
     assert_eq!(refused.code, 1, "{refused:?}");
@@ -178,8 +179,8 @@ fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
         file["text"].as_str().unwrap().starts_with(&server),
         "{file}"
     );
-    nothing_of_it(&site);
-    let told = Told::files(&plain, &refused["files"]);
+    assert_no_operator(&site);
+    let told = NodeRegistry::configure(&plain, &refused["files"]);
     let refused = import(&site, &plain, &into);
     drop(told);
     assert_eq!(refused.code, 1, "{refused:?}");
@@ -190,30 +191,30 @@ fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
         "{refused:#}"
     );
     assert_eq!(refused["files"], Value::Null);
-    nothing_of_it(&site);
+    assert_no_operator(&site);
 }
 
 #[test]
 fn a_login_or_a_name_that_nodes_lack_is_told_with_what_to_do() {
     let site = Site::new("pulls-causes");
-    site.environment("pulls");
+    site.create_environment("pulls");
     let refused = site.import("1.0.0.iso", &["-e", "pulls"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     let create = "`kubectl --namespace pulls create secret docker-registry registry-login";
-    says(&refused, &["does not accept the credentials", create]);
-    nothing_of_it(&site);
+    assert_messages(&refused, &["does not accept the credentials", create]);
+    assert_no_operator(&site);
     let into = ["-e", "pulls", "--pull-secret", "login"];
     let refused = import(&site, "nowhere.test:5443", &into);
     assert_eq!(refused.code, 3, "{refused:?}");
     let words = "the node cannot resolve the registry's name";
-    says(&refused, &[words, "--pull-registry"]);
-    nothing_of_it(&site);
+    assert_messages(&refused, &[words, "--pull-registry"]);
+    assert_no_operator(&site);
 }
 
 #[test]
 fn a_failed_proof_leaves_what_runs_as_it_is() {
     let site = Site::new("pulls-upgrade");
-    site.environment("pulls");
+    site.create_environment("pulls");
     let into = ["-e", "pulls", "--pull-secret", "login"];
     site.import("1.0.0.iso", &into).success();
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
@@ -221,7 +222,7 @@ fn a_failed_proof_leaves_what_runs_as_it_is() {
     upgrade.args(["import", "1.1.0.iso", "--key", "publisher.pub"]);
     upgrade.args(["--registry", &site.registry(), "--ca-file", &ca]);
     upgrade.args(["--pull-registry", &format!("{}-not", site.pull_registry())]);
-    Answer::of(&mut upgrade).success();
+    Answer::from_command(&mut upgrade).success();
     site.solution(&["activate", "example", "1.1.0", "--ca-file", &ca])
         .success();
     let before = site.snapshot();
@@ -238,14 +239,14 @@ fn a_failed_proof_leaves_what_runs_as_it_is() {
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
     let words = "the registry does not have the image";
     let said = "the deployment was not changed";
-    says(&refused, &["in a test pod", said, words]);
+    assert_messages(&refused, &["in a test pod", said, words]);
     site.solution(&["status"]).success();
 }
 
 #[test]
 fn what_a_killed_proof_leaves_uses_nothing_and_goes_with_the_next_run_or_its_operator() {
     let site = Site::new("pulls-killed");
-    site.environment("pulls");
+    site.create_environment("pulls");
     let into = ["-e", "pulls", "--pull-secret", "login"];
     let kill = || {
         let held = "DELETE /api/v1/namespaces/pulls/pods/example-operator-pull-amd64";
@@ -282,16 +283,16 @@ fn what_a_killed_proof_leaves_uses_nothing_and_goes_with_the_next_run_or_its_ope
 #[test]
 fn whoever_is_ended_takes_the_pod_along() {
     let site = Site::new("pulls-ended");
-    site.environment("pulls");
-    // It takes connections and never answers.
+    site.create_environment("pulls");
+    // This server accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let registry = silent.local_addr().unwrap().to_string();
     let mut import = Running::start(import_command(&site, &registry, &["-e", "pulls"]));
-    import.until(&format!("pulling {registry}/"));
+    import.wait_for_message(&format!("pulling {registry}/"));
     assert_eq!(pods(&site, "pulls"), "pod/example-operator-pull-amd64\n");
     import.signal("TERM");
     let (code, took) = import.end();
-    let said = import.said();
+    let said = import.messages();
     assert_eq!(
         (code, pods(&site, "pulls")),
         (Some(143), String::new()),
@@ -302,8 +303,8 @@ fn whoever_is_ended_takes_the_pod_along() {
     assert!(said.contains(words), "{said}");
 }
 
-/// A kubeconfig of an account with what `solution site rbac` prints, but for pods.
-fn without_pods(site: &Site) -> String {
+/// Returns a kubeconfig of an account with the permissions that `solution site rbac` prints, except those for pods.
+fn create_account_without_pods(site: &Site) -> String {
     let account = ["create", "serviceaccount", "podless"];
     site.kubectl("default", &account).success();
     let rbac = ["rbac", "1.0.0.iso", "--key", "publisher.pub", "-e", "pulls"];
@@ -317,7 +318,7 @@ fn without_pods(site: &Site) -> String {
         .solution(&[&rbac[..], &["--output", "json"]].concat());
     let mut list = printed.json();
     for item in list["items"].as_array_mut().unwrap() {
-        // Not by index, which would give the Namespace rules too.
+        // Indexing would add rules to the Namespace too.
         let rules = item.get_mut("rules").and_then(Value::as_array_mut);
         let rules = rules.into_iter().flatten();
         for rule in rules.filter_map(|rule| rule["resources"].as_array_mut()) {
@@ -328,28 +329,28 @@ fn without_pods(site: &Site) -> String {
         }
     }
     site.apply(&list.to_string()).success();
-    site.account("podless")
+    site.create_account("podless")
 }
 
 #[test]
 fn who_may_make_no_pods_is_told_so_and_can_go_without() {
     let site = Site::new("pulls-podless");
-    site.environment("pulls");
-    let user = without_pods(&site);
+    site.create_environment("pulls");
+    let user = create_account_without_pods(&site);
     let into = ["-e", "pulls", "--pull-secret", "login"];
     let import = |more: &[&str]| {
         let mut command: Command = site.import_command("1.0.0.iso", &[&into[..], more].concat());
-        Answer::of(command.env("KUBECONFIG", &user))
+        Answer::from_command(command.env("KUBECONFIG", &user))
     };
     let before = site.snapshot();
     let refused = import(&[]);
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
     let words = "this user may not create pods in namespace pulls, so a test pull";
-    says(&refused, &[words, "--no-pull-proof"]);
+    assert_messages(&refused, &[words, "--no-pull-proof"]);
     import(&["--no-pull-proof"]).success();
 }
 
-/// The command that imports what a release carries, for nodes that know the registry by another name.
+/// Returns the command that imports a packaged release, for nodes that use another name for the registry.
 fn import_carried(site: &Site, archive: &str, pull_registry: &str, more: &[&str]) -> Command {
     site.grant(archive);
     let mut command = site.command();
@@ -365,10 +366,10 @@ fn import_carried(site: &Site, archive: &str, pull_registry: &str, more: &[&str]
 #[test]
 fn a_release_is_deployed_once_a_pod_has_pulled_one_of_its_images() {
     let site = Site::new("pulls-carried");
-    site.environment("pulls");
+    site.create_environment("pulls");
     let first = pack(&site, "1.0.0", OWN, &release("hello", "one"));
     let import = |archive: &str, pull_registry: &str, more: &[&str]| {
-        Answer::of(&mut import_carried(&site, archive, pull_registry, more))
+        Answer::from_command(&mut import_carried(&site, archive, pull_registry, more))
     };
     let registry = site.pull_registry();
     let plan = |archive: &str, more: &[&str]| {
@@ -382,15 +383,15 @@ fn a_release_is_deployed_once_a_pod_has_pulled_one_of_its_images() {
     assert_eq!(proof["architectures"], json!(["amd64"]));
     assert_eq!(plan(&first, &["--no-pull-proof"]), Value::Null);
 
-    let before = site.everything("pulls");
+    let before = site.objects_in("pulls");
     let elsewhere = import(&first, &format!("{registry}-not"), &[]);
     assert_eq!(elsewhere.code, 1, "{elsewhere:?}");
     let said = "the deployment was not changed";
-    says(
+    assert_messages(
         &elsewhere,
         &[said, " on amd64", "the registry does not have the image"],
     );
-    let left = site.everything("pulls");
+    let left = site.objects_in("pulls");
     assert_eq!(difference(&before, &left), "");
     let status = site.solution(&["status", "--output", "json"]).json();
     assert_eq!(status["operators"], json!([]), "{status:#}");
@@ -400,10 +401,10 @@ fn a_release_is_deployed_once_a_pod_has_pulled_one_of_its_images() {
 
     let imported = import(&first, &registry, &[]);
     assert_eq!(imported.code, 0, "{imported:?}");
-    says(&imported, &[&format!("a pod to pull {proven} on amd64: ")]);
+    assert_messages(&imported, &[&format!("a pod to pull {proven} on amd64: ")]);
     let left = pods(&site, "pulls");
     assert!(!left.contains("-pull-"), "{left}");
-    // Neither what runs nor another version with the same image proves anything anew.
+    // Neither the running version nor another version with the same image needs a new proof.
     assert_eq!(plan(&first, &[]), Value::Null);
     let second = pack(&site, "1.1.0", OWN, &release("good day", "one"));
     assert_eq!(plan(&second, &[]), Value::Null);
@@ -412,7 +413,7 @@ fn a_release_is_deployed_once_a_pod_has_pulled_one_of_its_images() {
 #[test]
 fn what_a_killed_proof_of_a_release_leaves_goes_with_the_next_run_or_with_undeploy() {
     let site = Site::new("pulls-left");
-    site.environment("pulls");
+    site.create_environment("pulls");
     let archive = pack(&site, "1.0.0", OWN, &release("hello", "one"));
     let registry = site.pull_registry();
     let left = "pod/shop-carried-pull-amd64";
@@ -423,7 +424,7 @@ fn what_a_killed_proof_of_a_release_leaves_goes_with_the_next_run_or_with_undepl
         assert_eq!(pods(&site, "pulls").trim(), left);
     };
     kill();
-    Answer::of(&mut import_carried(&site, &archive, &registry, &["--wait"])).success();
+    Answer::from_command(&mut import_carried(&site, &archive, &registry, &["--wait"])).success();
     assert!(!pods(&site, "pulls").contains(left));
     let undeploy = ["undeploy", "--yes", "shop", "-e", "pulls", "--wait"];
     site.solution(&undeploy).success();

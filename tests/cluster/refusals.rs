@@ -1,26 +1,18 @@
-//! What stands in the way of an import: each says one clear thing with what to do, ends with the right code, and
-//! changes nothing.
+//! Obstacles of an import: each one gives one clear message with a hint and the right exit code, and changes nothing.
 
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 
 use crate::common::Answer;
-use crate::site::{Site, eventually, variable};
+use crate::site::{Site, assert_contains, eventually, variable};
 
-/// Runs something that must be refused, and checks that the cluster is as before.
+/// Runs a command that must be refused, and asserts that the cluster is unchanged.
 #[track_caller]
-fn refused(site: &Site, code: i32, answer: impl FnOnce() -> Answer) -> String {
+fn assert_refused(site: &Site, code: i32, answer: impl FnOnce() -> Answer) -> String {
     let before = site.snapshot();
     let text = answer().failure(code);
     assert_eq!(site.snapshot(), before, "{text}");
     text
-}
-
-#[track_caller]
-fn says(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
-    }
 }
 
 #[test]
@@ -41,32 +33,36 @@ fn a_registry_that_cannot_be_used() {
         command
     };
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
-    let nobody = refused(&site, 3, || {
-        Answer::of(&mut import("127.0.0.1:9", &["--plain-http"]))
+    let nobody = assert_refused(&site, 3, || {
+        Answer::from_command(&mut import("127.0.0.1:9", &["--plain-http"]))
     });
-    says(&nobody, &["127.0.0.1:9", "no connection", "hint:"]);
-    let unknown = refused(&site, 3, || {
-        Answer::of(&mut import("nowhere.test:5443", &["--ca-file", &ca]))
+    assert_contains(&nobody, &["127.0.0.1:9", "no connection", "hint:"]);
+    let unknown = assert_refused(&site, 3, || {
+        Answer::from_command(&mut import("nowhere.test:5443", &["--ca-file", &ca]))
     });
-    says(&unknown, &["nowhere.test:5443", "no connection"]);
-    let untrusted = refused(&site, 1, || Answer::of(&mut import(&site.registry(), &[])));
-    says(&untrusted, &["certificate is not trusted", "--ca-file"]);
-    let anonymous = refused(&site, 1, || {
-        Answer::of(import(&site.registry(), &["--ca-file", &ca]).env_remove("REGISTRY_AUTH_FILE"))
+    assert_contains(&unknown, &["nowhere.test:5443", "no connection"]);
+    let untrusted = assert_refused(&site, 1, || {
+        Answer::from_command(&mut import(&site.registry(), &[]))
     });
-    says(&anonymous, &["requires a login", "podman login"]);
+    assert_contains(&untrusted, &["certificate is not trusted", "--ca-file"]);
+    let anonymous = assert_refused(&site, 1, || {
+        Answer::from_command(
+            import(&site.registry(), &["--ca-file", &ca]).env_remove("REGISTRY_AUTH_FILE"),
+        )
+    });
+    assert_contains(&anonymous, &["requires a login", "podman login"]);
     let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
     site.desk.write(
         "wrong.json",
         format!(r#"{{"auths":{{"{host}":{{"auth":"aW1wb3J0ZXI6d3Jvbmc="}}}}}}"#),
     );
-    let wrong = refused(&site, 1, || {
-        Answer::of(
+    let wrong = assert_refused(&site, 1, || {
+        Answer::from_command(
             import(&site.registry(), &["--ca-file", &ca])
                 .env("REGISTRY_AUTH_FILE", site.desk.path("wrong.json")),
         )
     });
-    says(&wrong, &["credentials were rejected", "log in again"]);
+    assert_contains(&wrong, &["credentials were rejected", "log in again"]);
 }
 
 #[test]
@@ -90,10 +86,10 @@ fn a_tag_that_somebody_else_pushed() {
         &from,
         &to,
     ];
-    Answer::of(Command::new("skopeo").args(copy)).success();
+    Answer::from_command(Command::new("skopeo").args(copy)).success();
     let theirs = site.tag("example-1.0.0/example-server", "1.0.0");
-    let text = refused(&site, 1, || site.import("1.0.0.iso", &[]));
-    says(
+    let text = assert_refused(&site, 1, || site.import("1.0.0.iso", &[]));
+    assert_contains(
         &text,
         &["already exists with a different digest", "--replace"],
     );
@@ -108,12 +104,12 @@ fn a_tag_that_somebody_else_pushed() {
 #[test]
 fn a_cluster_that_cannot_be_used() {
     let site = Site::new("cluster-refusals");
-    let text = Answer::of(
+    let text = Answer::from_command(
         site.import_command("1.0.0.iso", &[])
             .env("KUBECONFIG", "nowhere"),
     )
     .failure(3);
-    says(&text, &["no kubeconfig found", "--kubeconfig"]);
+    assert_contains(&text, &["no kubeconfig found", "--kubeconfig"]);
     let gone = std::fs::read_to_string(variable("KUBECONFIG")).unwrap();
     let server = gone.lines().find(|line| line.contains("server:")).unwrap();
     let (key, _) = server.split_once("server:").unwrap();
@@ -121,12 +117,12 @@ fn a_cluster_that_cannot_be_used() {
         "gone.kubeconfig",
         gone.replace(server, &format!("{key}server: https://127.0.0.1:9")),
     );
-    let text = Answer::of(
+    let text = Answer::from_command(
         site.import_command("1.0.0.iso", &[])
             .env("KUBECONFIG", "gone.kubeconfig"),
     )
     .failure(3);
-    says(&text, &["127.0.0.1:9", "no response"]);
+    assert_contains(&text, &["127.0.0.1:9", "no response"]);
     assert_eq!(
         site.tag("example-1.0.0/example-operator", "1.0.0"),
         None,
@@ -137,14 +133,14 @@ fn a_cluster_that_cannot_be_used() {
 #[test]
 fn rights_that_are_missing() {
     let site = Site::new("rights-refusal");
-    let token = reader(&site);
-    let text = refused(&site, 1, || {
-        Answer::of(
+    let token = create_reader(&site);
+    let text = assert_refused(&site, 1, || {
+        Answer::from_command(
             site.import_command("1.0.0.iso", &["-e", "rights", "--create-environment"])
                 .env("KUBECONFIG", &token),
         )
     });
-    says(
+    assert_contains(
         &text,
         &[
             "this user may not",
@@ -160,8 +156,8 @@ fn rights_that_are_missing() {
     );
 }
 
-/// A kubeconfig of a ServiceAccount that may only read.
-fn reader(site: &Site) -> String {
+/// Returns a kubeconfig of a ServiceAccount that may only read.
+fn create_reader(site: &Site) -> String {
     let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
     kubectl(&["create", "serviceaccount", "reader"]);
     kubectl(&[
@@ -185,7 +181,7 @@ fn reader(site: &Site) -> String {
         "--clusterrole=lister",
         "--serviceaccount=default:reader",
     ]);
-    site.account("reader")
+    site.create_account("reader")
 }
 
 #[test]
@@ -193,29 +189,29 @@ fn namespaces_that_are_taken() {
     let site = Site::new("namespace-refusals");
     site.kubectl("default", &["create", "namespace", "taken"])
         .success();
-    let text = refused(&site, 1, || {
+    let text = assert_refused(&site, 1, || {
         site.import("1.0.0.iso", &["-e", "taken", "--create-environment"])
     });
-    says(
+    assert_contains(
         &text,
         &["namespace `taken` already exists", "--adopt namespace"],
     );
     site.solution(&["environment", "create", "theirs"])
         .success();
-    let text = refused(&site, 1, || {
+    let text = assert_refused(&site, 1, || {
         site.import(
             "1.0.0.iso",
             &["-e", "ours", "-n", "theirs", "--create-environment"],
         )
     });
-    says(
+    assert_contains(
         &text,
         &["belongs to the environment `theirs`", "--namespace"],
     );
-    let text = refused(&site, 1, || {
+    let text = assert_refused(&site, 1, || {
         site.import("1.0.0.iso", &["-e", "theirs", "--pull-secret", "login"])
     });
-    says(
+    assert_contains(
         &text,
         &[
             "Secret `login` does not exist in namespace `theirs`",
@@ -246,15 +242,15 @@ fn archives_that_are_not_trusted() {
             &site.registry(),
         ]);
         command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
-        Answer::of(&mut command)
+        Answer::from_command(&mut command)
     };
-    let text = refused(&site, 1, || import("1.0.0.iso", "other.pub"));
-    says(&text, &["nothing was imported", "signature"]);
+    let text = assert_refused(&site, 1, || import("1.0.0.iso", "other.pub"));
+    assert_contains(&text, &["nothing was imported", "signature"]);
     site.desk
         .solution(&["pack", "1.0.0", "-o", "unsigned.iso", "--unsigned"])
         .success();
-    let text = refused(&site, 1, || import("unsigned.iso", "publisher.pub"));
-    says(&text, &["unsigned", "nothing was imported"]);
+    let text = assert_refused(&site, 1, || import("unsigned.iso", "publisher.pub"));
+    assert_contains(&text, &["unsigned", "nothing was imported"]);
     assert_eq!(
         site.tag("example-1.0.0/example-operator", "1.0.0"),
         None,
@@ -262,8 +258,8 @@ fn archives_that_are_not_trusted() {
     );
 }
 
-/// A flipped bit in a layer is found while it is pushed: its upload is cancelled, no tag that needs it appears, and the
-/// cluster is not changed.
+/// A flipped bit in a layer is detected during the push: its upload is cancelled, no tag that needs it is created, and
+/// the cluster is not changed.
 #[test]
 fn damage_that_is_found_while_pushing() {
     let site = Site::new("damage");
@@ -274,14 +270,15 @@ fn damage_that_is_found_while_pushing() {
         .write(true)
         .open(&iso)
         .unwrap();
-    // The largest blob comes first among the blobs, and is by far the largest file: the middle of the image is in it.
+    // The blobs are sorted by size, and the largest one is by far the largest file, so the middle of the image is in
+    // it.
     let mut byte = [0];
     file.read_exact_at(&mut byte, middle).unwrap();
     file.write_all_at(&[byte[0] ^ 1], middle).unwrap();
-    let text = refused(&site, 1, || {
+    let text = assert_refused(&site, 1, || {
         site.import("1.0.0.iso", &["-e", "damaged", "--create-environment"])
     });
-    says(
+    assert_contains(
         &text,
         &[
             "damaged or altered",
@@ -294,7 +291,7 @@ fn damage_that_is_found_while_pushing() {
         None,
         "a tag needs the damaged blob"
     );
-    // Repaired, the same command completes.
+    // After the repair, the same command completes.
     file.write_all_at(&byte, middle).unwrap();
     site.import("1.0.0.iso", &[]).success();
     assert!(
@@ -305,11 +302,11 @@ fn damage_that_is_found_while_pushing() {
         .success();
 }
 
-/// An upgrade whose operator never becomes ready is taken back, and what ran goes on.
+/// An upgrade whose operator never becomes ready is rolled back, and the previous version keeps running.
 #[test]
 fn an_upgrade_that_does_not_come() {
     let site = Site::new("rollback");
-    site.environment("rollback");
+    site.create_environment("rollback");
     site.import("1.0.0.iso", &["-e", "rollback", "--pull-secret", "login"])
         .success();
     let source = site.desk.path("1.1.0/solution.yaml");
@@ -329,7 +326,7 @@ fn an_upgrade_that_does_not_come() {
         .success();
     let answer = site.import("broken.iso", &["-e", "rollback", "--pull-secret", "login"]);
     assert_ne!(answer.code, 0, "{answer:?}");
-    says(
+    assert_contains(
         &answer.stderr,
         &[
             "1.1.0 did not become ready",

@@ -1,16 +1,19 @@
-//! Definitions as a real API server judges them, and as `rules` does: the same yes or no for each of several hundred that
-//! were changed a little. What is not judged (what an expression in CEL means, formats that are taken for what they say) is
-//! never changed.
+//! Definitions that `solution` or the API server rejects. On many mutations, a real API server and `rules` are compared:
+//! both agree on the faults that `rules` checks, and `rules` never rejects what the API server accepts. The other faults
+//! are found by the dry run of an import, before the first write.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::common::Desk;
+use crate::common::{Answer, Desk};
 use crate::mutations::{self, Random};
+use crate::release_definitions::definition;
+use crate::site::Site;
+use crate::{charts, charts_definitions, definitions, releases};
 
-/// So many beside those that are listed.
+/// The number of random mutations, in addition to the listed ones.
 const AT_RANDOM: usize = 240;
 
 const BASES: [(&str, &str); 5] = [
@@ -24,13 +27,35 @@ const BASES: [(&str, &str); 5] = [
     ("turners", include_str!("../data/definitions/turners.yaml")),
 ];
 
-/// A definition, and what was changed of it.
+/// A definition, and a description of its changes.
 struct Changed {
-    what: String,
+    description: String,
     document: Value,
+    expected: Expected,
 }
 
-/// The definition of this name, in a group of its own, by which the API server's answer is known.
+/// The expected relation of the verdicts of `rules` and the API server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// Both accept the definition, or both reject it.
+    Agreement,
+    /// Only the API server rejects the definition.
+    OnlyServerRejects,
+    /// The API server rejects the definition if `rules` does.
+    ServerRejectsToo,
+}
+
+impl Expected {
+    fn is_met(self, is_rejected: bool, is_rejected_by_server: bool) -> bool {
+        match self {
+            Self::Agreement => is_rejected == is_rejected_by_server,
+            Self::OnlyServerRejects => !is_rejected && is_rejected_by_server,
+            Self::ServerRejectsToo => !is_rejected || is_rejected_by_server,
+        }
+    }
+}
+
+/// Returns the definition of this name in a separate group, which identifies the API server's answer.
 fn base(name: &str, number: usize) -> Value {
     let (_, text) = BASES.iter().find(|(known, _)| *known == name).unwrap();
     let text = text.replace("GROUP", &format!("m{number}.judge.test"));
@@ -40,31 +65,47 @@ fn base(name: &str, number: usize) -> Value {
 fn changed() -> Vec<Changed> {
     let mut list = Vec::new();
     for (name, _) in BASES {
-        let (what, document) = (format!("{name} as it is"), base(name, list.len()));
-        list.push(Changed { what, document });
+        let document = base(name, list.len());
+        list.push(Changed {
+            description: format!("{name} unchanged"),
+            document,
+            expected: Expected::Agreement,
+        });
     }
     for change in mutations::listed() {
         let mut document = base(change.base, list.len());
         change.apply(&mut document);
-        let what = format!("{change:?}");
-        list.push(Changed { what, document });
+        let expected = if change.is_left_to_server {
+            Expected::OnlyServerRejects
+        } else {
+            Expected::Agreement
+        };
+        list.push(Changed {
+            description: format!("{change:?}"),
+            document,
+            expected,
+        });
     }
     let mut random = Random::new(31);
     for _ in 0..AT_RANDOM {
-        // Expressions depend on the types around them, so that their own definition is left alone.
+        // Expressions depend on the types around them, so definitions with expressions are not changed at random.
         let name = ["widgets", "pipelines", "gauges"][random.below(3)];
         let mut document = base(name, list.len());
-        let what = random.change(&mut document);
-        list.push(Changed { what, document });
+        let description = random.change(&mut document);
+        list.push(Changed {
+            description,
+            document,
+            expected: Expected::ServerRejectsToo,
+        });
     }
     list
 }
 
 #[test]
-fn definitions_are_refused_as_the_api_server_refuses_them() {
+fn definitions_are_rejected_only_if_the_api_server_rejects_them() {
     let desk = Desk::new();
     let list = changed();
-    let items: Vec<&Value> = list.iter().map(|it| &it.document).collect();
+    let items: Vec<&Value> = list.iter().map(|changed| &changed.document).collect();
     let all = json!({"apiVersion": "v1", "kind": "List", "items": items});
     desk.write("all.json", all.to_string());
     let create = [
@@ -75,30 +116,104 @@ fn definitions_are_refused_as_the_api_server_refuses_them() {
         "--output=name",
     ];
     let answer = desk.run("kubectl", &create);
-    let taken: BTreeSet<&str> = answer.stdout.lines().collect();
-    assert!(taken.len() > BASES.len(), "{}", answer.stderr);
+    let accepted: BTreeSet<&str> = answer.stdout.lines().collect();
+    assert!(accepted.len() > BASES.len(), "{}", answer.stderr);
     let mut wrong = String::new();
-    for Changed { what, document } in &list {
+    for Changed {
+        description,
+        document,
+        expected,
+    } in &list
+    {
         let name = document["metadata"]["name"].as_str().unwrap_or_default();
         let id = format!("customresourcedefinition.apiextensions.k8s.io/{name}");
         let refusals = rules::refusals(document);
-        if taken.contains(id.as_str()) == refusals.is_empty() {
+        if expected.is_met(!refusals.is_empty(), !accepted.contains(id.as_str())) {
             continue;
         }
         let group = document["spec"]["group"].as_str().unwrap_or(name);
-        let mut said = answer.stderr.lines().filter(|it| it.contains(group));
-        let said = said.next();
+        let message = answer.stderr.lines().find(|line| line.contains(group));
         writeln!(
             wrong,
-            "{what}\nwe say: {refusals:?}\nthe API server says: {said:?}\n{document}\n"
+            "{description}\nsolution: {refusals:?}\nAPI server: {message:?}\n{document}\n"
         )
         .unwrap();
     }
     assert!(wrong.is_empty(), "{wrong}");
-    let refused = list.len() - taken.len();
+    let rejected = list.len() - accepted.len();
     assert!(
-        refused > 100 && taken.len() > 50,
-        "{refused} of {}",
+        rejected > 100 && accepted.len() > 50,
+        "{rejected} of {}",
         list.len()
     );
+}
+
+/// Fields with a default of another type and an invalid pattern, which only the API server rejects.
+const FAULTY: &str = "size: {type: integer, default: big}, color: {type: string, pattern: '('}";
+
+/// Asserts that the API server rejects a definition, and that the cluster is unchanged.
+#[track_caller]
+fn assert_rejected_by_server(site: &Site, definition: &str, change: impl FnOnce() -> Answer) {
+    let before = site.snapshot();
+    let text = change().failure(1);
+    let rejected = format!("the cluster rejects CustomResourceDefinition {definition}: ");
+    assert!(text.contains(&rejected), "{text}");
+    assert!(text.contains("openAPIV3Schema"), "{text}");
+    assert_eq!(site.snapshot(), before, "{text}");
+}
+
+#[test]
+fn an_operators_definition_that_only_the_api_server_rejects_changes_nothing() {
+    let site = Site::new("rejected-operator");
+    let faulty = [(
+        "maximum: 10",
+        "maximum: 10\n                  default: many",
+    )];
+    definitions::import_with(&site, "1.2.0", &faulty);
+    let definition = "versionservers.example.metalk8s.test";
+    assert_rejected_by_server(&site, definition, || {
+        definitions::activate(&site, "1.2.0", &[])
+    });
+}
+
+/// The API server accepts the final form of a migrated definition only after the migration. A form with the old and the
+/// new API versions is dry-run instead, also if no object has to be rewritten.
+#[test]
+fn a_migrated_definition_that_only_the_api_server_rejects_changes_nothing() {
+    let site = Site::new("rejected-migration");
+    let version = "    - name: v1alpha1\n";
+    let further = format!(
+        "    - name: v1beta1\n      served: true\n      storage: false\n      schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}\n{version}"
+    );
+    definitions::import_with(&site, "1.2.0", &[(version, &further)]);
+    definitions::activate(&site, "1.2.0", &[]).success();
+    let faulty = [(
+        "maximum: 10",
+        "maximum: 10\n                  default: many",
+    )];
+    definitions::import_with(&site, "1.3.0", &faulty);
+    let definition = "versionservers.example.metalk8s.test";
+    assert_rejected_by_server(&site, definition, || {
+        definitions::activate(&site, "1.3.0", &["--migrate"])
+    });
+}
+
+#[test]
+fn a_manifest_sets_definition_that_only_the_api_server_rejects_changes_nothing() {
+    let site = Site::new("rejected-set");
+    site.create_environment("prod");
+    let set = releases::release("hello", "one") + &definition("{strategy: None}", FAULTY);
+    let faulty = releases::pack(&site, "1.0.0", releases::OWN, &set);
+    assert_rejected_by_server(&site, "widgets.shop.test", || {
+        releases::import(&site, &faulty, &[])
+    });
+}
+
+#[test]
+fn a_charts_definition_that_only_the_api_server_rejects_changes_nothing() {
+    let site = charts::site("rejected-chart");
+    let faulty = charts_definitions::pack(&site, "1.0.0", FAULTY, "size: 1");
+    assert_rejected_by_server(&site, "widgets.charts.example.test", || {
+        charts::import(&site, &faulty, &[])
+    });
 }

@@ -1,4 +1,4 @@
-//! What is rendered: object by object what an import sends, in a cluster and in one that is only imagined.
+//! `solution render` gives the objects that an import sends, in a cluster and in an imaginary one.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::charts_parameters::{CLASS, TOKEN, pack};
 use crate::common::Answer;
 use crate::site::Site;
 
-/// A chart's object that tells which API versions the chart was told of.
+/// An object of a chart that records the API versions that the chart received.
 const TOLD: &str = "apiVersion: v1
 kind: ConfigMap
 metadata: {name: told}
@@ -27,7 +27,7 @@ fn render(site: &Site, archive: &str, more: &[&str]) -> Answer {
     answer
 }
 
-/// The manifests of a rendering with the values of Secrets.
+/// Returns the manifests of a rendering, including the values of Secrets.
 fn manifests(site: &Site, archive: &str, more: &[&str]) -> Vec<Value> {
     let shown = [more, &["--show-secrets"]].concat();
     let mut answer = render(site, archive, &shown).json();
@@ -35,17 +35,17 @@ fn manifests(site: &Site, archive: &str, more: &[&str]) -> Vec<Value> {
     manifests.as_array().unwrap().clone()
 }
 
-/// The object as messages call it.
-fn called(object: &Value) -> String {
+/// Returns the name of an object in messages.
+fn object_name(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    let [kind, name] = ["/kind", "/metadata/name"].map(|it| text(it).unwrap());
+    let [kind, name] = ["/kind", "/metadata/name"].map(|pointer| text(pointer).unwrap());
     match text("/metadata/namespace") {
         Some(namespace) => format!("{kind} {namespace}/{name}"),
         None => format!("{kind} {name}"),
     }
 }
 
-/// Whether all that was sent stands in what is there.
+/// Returns whether a live object contains all that was sent.
 fn covers(live: &Value, sent: &Value) -> bool {
     match (live, sent) {
         (Value::Object(live), Value::Object(sent)) => sent.iter().all(|(key, sent)| {
@@ -60,8 +60,8 @@ fn covers(live: &Value, sent: &Value) -> bool {
     }
 }
 
-/// The objects that a plan shows, and those of its releases.
-fn planned(site: &Site, archive: &str) -> BTreeSet<String> {
+/// Returns the objects of a plan, including those of its releases.
+fn planned_objects(site: &Site, archive: &str) -> BTreeSet<String> {
     let plan = import(
         site,
         archive,
@@ -70,30 +70,30 @@ fn planned(site: &Site, archive: &str) -> BTreeSet<String> {
     .json();
     let target = &plan["target"];
     let of_releases = target["releases"].as_array().unwrap().iter();
-    let of_releases = of_releases.flat_map(|it| it["objects"].as_array().unwrap());
+    let of_releases = of_releases.flat_map(|release| release["objects"].as_array().unwrap());
     let all = target["objects"]
         .as_array()
         .unwrap()
         .iter()
         .chain(of_releases);
-    all.map(|it| it["object"].as_str().unwrap().to_owned())
+    all.map(|entry| entry["object"].as_str().unwrap().to_owned())
         .collect()
 }
 
-/// The API versions that the chart was told of.
-fn told(manifests: &[Value]) -> BTreeSet<String> {
+/// Returns the API versions that the chart received.
+fn received_api_versions(manifests: &[Value]) -> BTreeSet<String> {
     let found = manifests
         .iter()
-        .find(|it| it["object"]["metadata"]["name"] == "told");
+        .find(|manifest| manifest["object"]["metadata"]["name"] == "told");
     let versions = found.unwrap()["object"]["data"]["versions"]
         .as_str()
         .unwrap();
     serde_json::from_str(versions).unwrap()
 }
 
-/// Whether Kubernetes serves it by itself, and not because somebody asked for a beta or defined it.
+/// Returns whether Kubernetes serves an API version by default, without enabled betas and CRDs.
 fn is_kubernetes_own(version: &str) -> bool {
-    // Kinds of subresources are no kinds of objects.
+    // Kinds of subresources are not kinds of objects.
     let parts = [
         "Options",
         "/Scale",
@@ -102,14 +102,14 @@ fn is_kubernetes_own(version: &str) -> bool {
         "alpha",
         "beta",
     ];
-    let is_stable = !parts.iter().any(|it| version.contains(it));
+    let is_stable = !parts.iter().any(|part| version.contains(part));
     let group = version.split('/').next().unwrap();
     let group = if group == "v1" { "" } else { group };
     is_stable && (!group.contains('.') || group.ends_with(".k8s.io")) && !group.contains("metrics")
 }
 
-/// Has the site keep a file with its registry, its login and a patch.
-fn choose(site: &Site) {
+/// Stores a site configuration with its registry, its login and a patch.
+fn set_site(site: &Site) {
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";
     let text = format!(
         "{head}spec:
@@ -133,16 +133,22 @@ fn what_is_rendered_is_what_is_sent_and_an_imagined_cluster_gets_the_same() {
     let archive = pack(&site, "1.0.0");
     site.desk.write("values.yaml", format!("token: {TOKEN}\n"));
     site.apply(CLASS).success();
-    choose(&site);
+    set_site(&site);
 
     let masked = render(&site, &archive, &GIVEN);
     assert!(!masked.stdout.contains(TOKEN), "{masked:?}");
     let rendered = manifests(&site, &archive, &GIVEN);
-    let names: BTreeSet<String> = rendered.iter().map(|it| called(&it["object"])).collect();
+    let names: BTreeSet<String> = rendered
+        .iter()
+        .map(|manifest| object_name(&manifest["object"]))
+        .collect();
     assert_eq!(names.len(), rendered.len(), "{names:?}");
-    assert_eq!(names, planned(&site, &archive));
-    let random = rendered.iter().filter(|it| it["random"] == true);
-    let random: BTreeSet<String> = random.map(|it| called(&it["object"])).collect();
+    assert_eq!(names, planned_objects(&site, &archive));
+    let random: BTreeSet<String> = rendered
+        .iter()
+        .filter(|manifest| manifest["random"] == true)
+        .map(|manifest| object_name(&manifest["object"]))
+        .collect();
     let expected = [
         "ConfigMap prod/set",
         "Secret prod/shop-parameters-1",
@@ -159,17 +165,19 @@ fn what_is_rendered_is_what_is_sent_and_an_imagined_cluster_gets_the_same() {
     ];
     let imagined = manifests(&site, &archive, &[&GIVEN[..], &imagined].concat());
     let settled = |all: &[Value]| -> Vec<Value> {
-        let settled = all.iter().filter(|it| it["random"] == false);
-        // The namespace is there already, and each cluster has API versions of its own.
-        let settled = settled.filter(|it| it["source"]["kind"] != "environment");
-        let settled = settled.filter(|it| it["object"]["metadata"]["name"] != "told");
+        let settled = all.iter().filter(|manifest| manifest["random"] == false);
+        // The namespace exists already, and each cluster serves other API versions.
+        let settled = settled.filter(|manifest| manifest["source"]["kind"] != "environment");
+        let settled = settled.filter(|manifest| manifest["object"]["metadata"]["name"] != "told");
         settled.cloned().collect()
     };
     assert_eq!(settled(&imagined), settled(&rendered));
     assert!(settled(&rendered).len() >= 2, "{names:?}");
-    let [in_cluster, alone] = [&rendered, &imagined].map(|it| told(it));
-    let own = in_cluster.into_iter().filter(|it| is_kubernetes_own(it));
-    assert_eq!(alone, own.collect());
+    let [in_cluster, alone] =
+        [&rendered, &imagined].map(|manifests| received_api_versions(manifests));
+    let mut own = in_cluster;
+    own.retain(|version| is_kubernetes_own(version));
+    assert_eq!(alone, own);
 
     import(&site, &archive, &GIVEN).success();
     for manifest in settled(&rendered) {
@@ -183,12 +191,15 @@ fn what_is_rendered_is_what_is_sent_and_an_imagined_cluster_gets_the_same() {
     }
     let set = site.field("prod", "configmap/set", "{.data.patched} {.data.greeting}");
     assert_eq!(set, "yes all");
-    // What was generated is kept, so nothing is made by chance any more.
+    // Generated values are kept, so no value is random any more.
     let again = manifests(&site, &archive, &[]);
-    assert!(again.iter().all(|it| it["random"] == false), "{again:?}");
+    assert!(
+        again.iter().all(|manifest| manifest["random"] == false),
+        "{again:?}"
+    );
     let password = site.field("prod", "configmap/set", "{.data.password}");
     let of_set = again
         .iter()
-        .find(|it| called(&it["object"]) == "ConfigMap prod/set");
+        .find(|manifest| object_name(&manifest["object"]) == "ConfigMap prod/set");
     assert_eq!(of_set.unwrap()["object"]["data"]["password"], password);
 }

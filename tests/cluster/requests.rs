@@ -1,16 +1,16 @@
-//! How many requests to the API server an import takes: each is a round trip to a cluster that may be far away.
+//! The number of an import's requests to the API server: each one is a round trip to a cluster that may be far away.
 
 use std::time::{Duration, Instant};
 
 use crate::site::{Site, eventually, variable};
 
-/// Requests more than counted that are no reason to fail: a controller was quicker, and something is looked at again.
+/// The tolerated number of additional requests: a controller may be faster, so that an object is read again.
 const MARGIN: usize = 5;
 
-/// How long a pod must be ready to be believed: `deployer::limits::SETTLED` and `CLOCK_SKEW`, with a second for rounding.
+/// The time that a pod must be ready: `kubernetes::limits::SETTLED` and `CLOCK_SKEW`, with a second for rounding.
 const LONG: Duration = Duration::from_secs(11);
 
-/// The requests of an import by an administrator of all of the cluster.
+/// Returns the requests of an import by a cluster administrator.
 fn import(site: &Site, archive: &str, more: &[&str]) -> Vec<String> {
     let all = variable("KUBECONFIG");
     let into = ["-e", "counted", "-v", "--kubeconfig", &all];
@@ -22,9 +22,9 @@ fn import(site: &Site, archive: &str, more: &[&str]) -> Vec<String> {
     asked.map(str::to_owned).collect()
 }
 
-/// Whether a request belongs to waiting, of which there are as many as it takes: looking at the Deployment and what it
-/// made, looking at the pod that pulls its image, and renewing the Lease.
-fn waits(request: &str) -> bool {
+/// Returns whether a request is part of waiting, whose number varies: reading the Deployment and its objects, reading
+/// the pod that pulls its image, and renewing the Lease.
+fn is_waiting(request: &str) -> bool {
     if request.starts_with("GET ") && request.contains("/pods/example-operator-pull-") {
         return true;
     }
@@ -39,7 +39,10 @@ fn waits(request: &str) -> bool {
 }
 
 fn count(requests: &[String], words: &str) -> usize {
-    requests.iter().filter(|it| it.contains(words)).count()
+    requests
+        .iter()
+        .filter(|request| request.contains(words))
+        .count()
 }
 
 #[test]
@@ -55,7 +58,12 @@ fn an_import_takes_no_more_requests_than_are_written_down() {
     });
     let again = import(&site, "1.1.0.iso", &[]);
     let runs = [(&first, 79), (&upgrade, 71), (&again, 34)];
-    let counted = runs.map(|(requests, _)| requests.iter().filter(|it| !waits(it)).count());
+    let counted = runs.map(|(requests, _)| {
+        requests
+            .iter()
+            .filter(|request| !is_waiting(request))
+            .count()
+    });
     let expected = runs.map(|(_, most)| most..=most + MARGIN);
     let mut each = expected.iter().zip(&counted);
     assert!(
@@ -63,14 +71,14 @@ fn an_import_takes_no_more_requests_than_are_written_down() {
         "{counted:?}: {runs:#?}"
     );
     for (requests, _) in runs {
-        // What is known is not asked for again.
+        // Known facts are not requested again.
         let asked =
-            ["access", "rules"].map(|it| count(requests, &format!("/selfsubject{it}reviews ")));
+            ["access", "rules"].map(|kind| count(requests, &format!("/selfsubject{kind}reviews ")));
         assert_eq!(asked, [0, 3], "{requests:#?}");
         let monitors = count(requests, "/apis/monitoring.coreos.com/v1 404 ");
         assert_eq!(monitors, 1, "{requests:#?}");
     }
-    // Decided, and found ready before it is asked whether that lasts.
+    // The object is planned, and found ready before the program checks that it stays ready.
     let looks = count(&again, "/deployments/example-operator ");
     assert_eq!(
         looks, 3,

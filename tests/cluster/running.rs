@@ -1,4 +1,4 @@
-//! A program that runs beside its test.
+//! A program that runs in the background of a test.
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
@@ -9,36 +9,36 @@ use std::time::{Duration, Instant};
 use crate::common::Answer;
 use crate::site::DEADLINE;
 
-/// A program that is at work, and what it has said on standard error so far.
+/// A running program, and its standard error so far.
 pub(crate) struct Running {
     child: Child,
-    heard: Arc<Heard>,
-    hearing: Option<JoinHandle<()>>,
+    stream: Arc<MessageStream>,
+    reader: Option<JoinHandle<()>>,
 }
 
-/// What is heard of a program.
+/// The received standard error of a program.
 #[derive(Default)]
-struct Heard {
-    said: Mutex<Said>,
+struct MessageStream {
+    messages: Mutex<Messages>,
     more: Condvar,
 }
 
 #[derive(Default)]
-struct Said {
+struct Messages {
     text: String,
-    /// Nothing more will come.
+    /// Whether the stream has ended.
     is_all: bool,
 }
 
-impl Heard {
+impl MessageStream {
     fn add(&self, bytes: &[u8]) {
-        let mut said = self.said.lock().unwrap();
-        said.text.push_str(&String::from_utf8_lossy(bytes));
+        let mut messages = self.messages.lock().unwrap();
+        messages.text.push_str(&String::from_utf8_lossy(bytes));
         self.more.notify_all();
     }
 
     fn end(&self) {
-        self.said.lock().unwrap().is_all = true;
+        self.messages.lock().unwrap().is_all = true;
         self.more.notify_all();
     }
 }
@@ -47,9 +47,9 @@ impl Running {
     pub(crate) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let heard = Arc::<Heard>::default();
-        let (mut stderr, all) = (child.stderr.take().unwrap(), Arc::clone(&heard));
-        let hearing = std::thread::spawn(move || {
+        let stream = Arc::<MessageStream>::default();
+        let (mut stderr, all) = (child.stderr.take().unwrap(), Arc::clone(&stream));
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(read @ 1..) = stderr.read(&mut bytes) {
                 all.add(&bytes[..read]);
@@ -58,51 +58,54 @@ impl Running {
         });
         Self {
             child,
-            heard,
-            hearing: Some(hearing),
+            stream,
+            reader: Some(reader),
         }
     }
 
-    pub(crate) fn said(&self) -> String {
-        self.heard.said.lock().unwrap().text.clone()
+    pub(crate) fn messages(&self) -> String {
+        self.stream.messages.lock().unwrap().text.clone()
     }
 
-    /// Its process.
+    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until it has said this.
+    /// Waits until its standard error contains this text.
     #[track_caller]
-    pub(crate) fn until(&self, words: &str) {
-        let said = self.heard.said.lock().unwrap();
-        let wanted = |said: &mut Said| !said.is_all && !said.text.contains(words);
-        let waiting = self.heard.more.wait_timeout_while(said, DEADLINE, wanted);
-        let said = waiting.unwrap().0.text.clone();
-        assert!(said.contains(words), "`{words}` is not in: {said}");
+    pub(crate) fn wait_for_message(&self, words: &str) {
+        let messages = self.stream.messages.lock().unwrap();
+        let wanted = |messages: &mut Messages| !messages.is_all && !messages.text.contains(words);
+        let waiting = self
+            .stream
+            .more
+            .wait_timeout_while(messages, DEADLINE, wanted);
+        let messages = waiting.unwrap().0.text.clone();
+        assert!(messages.contains(words), "`{words}` is not in: {messages}");
     }
 
     pub(crate) fn signal(&self, name: &str) {
         let kill = ["-s", name, &self.child.id().to_string()];
-        Answer::of(Command::new("kill").args(kill)).success();
+        Answer::from_command(Command::new("kill").args(kill)).success();
     }
 
-    /// Its exit code, and how long it took to end. All that it said has been heard then.
+    /// Returns its exit code, and the time that it took to end. By then all of its standard error has been read.
     pub(crate) fn end(&mut self) -> (Option<i32>, Duration) {
         let began = Instant::now();
         let code = self.child.wait().unwrap().code();
         let took = began.elapsed();
-        let hearing = self.hearing.take();
-        hearing.map_or(Ok(()), JoinHandle::join).unwrap();
+        let reader = self.reader.take();
+        reader.map_or(Ok(()), JoinHandle::join).unwrap();
         (code, took)
     }
 
-    /// All that it said, once it has ended well.
+    /// Returns all of its standard error, after a successful end.
     #[track_caller]
-    pub(crate) fn succeeds(mut self) -> String {
+    pub(crate) fn wait_for_success(mut self) -> String {
         let code = self.end().0;
-        let said = self.said();
-        assert_eq!(code, Some(0), "{said}");
-        said
+        let messages = self.messages();
+        assert_eq!(code, Some(0), "{messages}");
+        messages
     }
 }

@@ -1,20 +1,20 @@
-//! Environments are changed side by side: each under a Lease of its own, while that of the cluster is held for moments.
+//! Concurrent changes of environments: each one holds its own Lease, and that of the cluster is held only for moments.
 
 use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::judgement::{holder, waiting_import};
 use crate::running::Running;
 use crate::site::{Site, eventually};
+use crate::waiting::{holder, waiting_import};
 
 /// The environment in which an import waits for its operator.
 const WAITING: &str = "waits";
 
-/// Those that are changed meanwhile, all at once.
+/// The environments that are changed meanwhile, concurrently.
 const OTHERS: [&str; 4] = ["one", "two", "three", "four"];
 
-/// What the history says of each change, the newest first: its environment and its outcome.
+/// Returns the environment and the outcome of each change in the history, newest first.
 fn outcomes(site: &Site) -> Vec<(String, String)> {
     let answer = site.solution(&["history", "example", "--output", "json"]);
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -27,7 +27,12 @@ fn outcomes(site: &Site) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let changes = history["revisions"].as_array().unwrap().iter();
     changes
-        .map(|it| (text(&it["places"][0]["environment"]), text(&it["outcome"])))
+        .map(|change| {
+            (
+                text(&change["places"][0]["environment"]),
+                text(&change["outcome"]),
+            )
+        })
         .collect()
 }
 
@@ -35,15 +40,15 @@ fn outcomes(site: &Site) -> Vec<(String, String)> {
 fn five_environments_are_changed_at_once_while_one_of_them_waits() {
     let site = Site::new("side-by-side");
     for name in OTHERS.iter().chain([&WAITING]) {
-        site.environment(name);
+        site.create_environment(name);
     }
-    // It takes connections and never answers.
+    // This server accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut waiting = waiting_import(&site, WAITING, &silent);
     let into = |name| site.import_command("1.0.0.iso", &["-e", name, "--pull-secret", "login"]);
     let all = OTHERS.map(|name| Running::start(into(name)));
     for import in all {
-        import.succeeds();
+        import.wait_for_success();
     }
     for name in OTHERS {
         let ready = site.field(
@@ -54,7 +59,7 @@ fn five_environments_are_changed_at_once_while_one_of_them_waits() {
         assert_eq!(ready, "1", "{name}");
     }
 
-    // It still waits, and only for what is its own.
+    // It still waits, and holds only its own Lease.
     let lease = format!("environment-{WAITING}");
     assert_ne!(holder(&site, &lease), "");
     assert_eq!(holder(&site, "solution"), "");
@@ -66,13 +71,13 @@ fn five_environments_are_changed_at_once_while_one_of_them_waits() {
     );
     let done = known.iter().filter(|(_, outcome)| outcome == "done");
     assert_eq!(done.count(), OTHERS.len(), "{known:?}");
-    // A program that knows of one Lease alone finds a record that it cannot read.
+    // An earlier program, with only one Lease, finds a record that it cannot read.
     let record = format!("configmap/namespace-{WAITING}");
     assert_eq!(
         site.field("metalk8s-solutions", &record, "{.data.format}"),
         "4"
     );
-    // Another version can come, but what is the Solution's as a whole is not taken away under it.
+    // Another version can be imported, but objects of the whole Solution are not removed.
     assert_eq!(site.import("1.1.0.iso", &[]).code, 0);
     let unimport = ["unimport", "--yes", "example", "1.1.0"];
     let text = site.solution(&unimport).failure(3);
@@ -96,21 +101,21 @@ fn five_environments_are_changed_at_once_while_one_of_them_waits() {
 #[test]
 fn an_import_that_has_waited_for_another_one_plans_anew() {
     let site = Site::new("waited");
-    site.environment(WAITING);
-    // It takes connections and never answers.
+    site.create_environment(WAITING);
+    // This server accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first = waiting_import(&site, WAITING, &silent);
     let upgrade = ["-e", WAITING, "--pull-secret", "login", "--wait"];
     let second = Running::start(site.import_command("1.1.0.iso", &upgrade));
-    second.until(&format!(
+    second.wait_for_message(&format!(
         "has been changing the environment {WAITING} since"
     ));
-    // What it planned does not hold any more.
+    // Its plan is no longer valid.
     let record = ["delete", "configmap", "solution-example-1.0.0"];
     site.kubectl("metalk8s-solutions", &record).success();
     first.signal("TERM");
-    assert_eq!(first.end().0, Some(143), "{}", first.said());
-    second.succeeds();
+    assert_eq!(first.end().0, Some(143), "{}", first.messages());
+    second.wait_for_success();
     let version = "{.metadata.labels.app\\.kubernetes\\.io/version}";
     let running = site.field(WAITING, "deployment/example-operator", version);
     assert_eq!(running, "1.1.0");

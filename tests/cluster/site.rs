@@ -1,10 +1,11 @@
-//! A site: the cluster and the registry that the sandbox's variables name, and a desk to work at.
+//! A site: the cluster and the registry of the sandbox's variables, and a desk.
 //!
-//! The tests of this suite share one cluster, one after the other, and what a Solution leaves in it is there for all.
-//! So each begins by removing what the test before it left, whatever became of that.
+//! The tests of this suite share one cluster and run one after the other. Each test therefore begins by removing the
+//! objects of the previous one, whatever its result was.
 //!
-//! The program works as a user who has exactly the rights that `solution site rbac` prints for the archives that are imported,
-//! kubectl as the cluster's administrator. What the two archives of the example take is granted once for all tests.
+//! The program runs as a user with exactly the permissions that `solution site rbac` prints for the imported archives.
+//! kubectl runs as the cluster's administrator. The permissions for the two archives of the example are granted once
+//! for all tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,34 +18,33 @@ use serde_json::{Value, json};
 
 use crate::common::{Answer, Desk, programs};
 
-/// How long anything may take that the test waits for.
+/// The time limit of everything that the test waits for.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
-/// The kinds of which a test may leave something behind that reaches the next one; with a namespace, all that is in it
-/// goes.
+/// The kinds of objects that could affect the next test. A namespace is deleted with its content.
 const LEFT: &str =
     "namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,serviceaccounts";
 
-/// Every kind of which the program writes objects.
+/// Every kind of object that the program writes.
 const WRITTEN: &str = "configmaps,secrets,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,statefulsets,daemonsets,jobs,cronjobs,namespaces,customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses";
 
 /// The ServiceAccount of the namespace `default` that the program works as.
 const USER: &str = "importer";
 
-/// What the names of its roles begin with.
+/// The prefix of its roles' names.
 const ROLE: &str = "site:";
 
-/// The namespace of the program's records. It stays from test to test, since roles of the user lie in it.
+/// The namespace of the program's records. It is kept between tests, because it contains roles of the user.
 const RECORDS: &str = "metalk8s-solutions";
 
-/// What the names of those roles begin with that all tests share.
+/// The prefix of the roles that all tests share.
 const SHARED: &str = "site:shared:";
 
-/// The programs that the example and the user's rights are made of.
+/// The programs from which the example and the user's permissions are built.
 const MADE_OF: [&str; 3] = ["solution", "example-operator", "example-server"];
 
-/// What every site begins with. It lies in the cluster's directory, where the process of the next test finds it: compressing
-/// the programs takes longer than much that is tested. After a build it is made anew.
+/// The initial desk of every site. It is stored in the cluster's directory for the processes of the next tests, because
+/// compressing the programs takes longer than most tests. After a build it is created again.
 static EXAMPLE: LazyLock<Desk> = LazyLock::new(|| {
     let built = MADE_OF.map(|name| {
         let path = programs().join(name);
@@ -57,12 +57,13 @@ static EXAMPLE: LazyLock<Desk> = LazyLock::new(|| {
     });
     let baseline = PathBuf::from(variable("SOLUTION_TEST_BASELINE"));
     let place = baseline.with_file_name(format!("example{}", built.concat()));
-    Desk::kept(place, pack_example)
+    Desk::persistent(place, pack_example)
 });
 
 /// Packs both versions of the example, signed with a new key.
 fn pack_example(desk: &Desk) {
-    let [operator, server] = ["example-operator", "example-server"].map(|it| programs().join(it));
+    let [operator, server] =
+        ["example-operator", "example-server"].map(|program| programs().join(program));
     let programs = Programs::read(&operator, &server).unwrap();
     desk.solution(&["keygen", "publisher"]).success();
     for release in Release::ALL {
@@ -74,16 +75,16 @@ fn pack_example(desk: &Desk) {
     }
 }
 
-/// The file beside the example that says that the user has the rights for it.
+/// The file next to the example that records that the user has the permissions for it.
 const GRANTED: &str = "granted";
 
-/// The kubeconfig of the user whom the program works as, with the rights that the archives of the example take: granted
-/// once in each cluster, since a dozen programs take longer than many a test.
+/// The kubeconfig of the program's user, with the permissions for the example's archives. They are granted once in each
+/// cluster, because running a dozen programs takes longer than many tests.
 static USER_CONFIG: LazyLock<String> = LazyLock::new(|| {
     let config = EXAMPLE.path(&format!("{USER}.kubeconfig"));
     if !EXAMPLE.path(GRANTED).exists() {
         kubectl_in(&EXAMPLE, "default", &["create", "serviceaccount", USER]);
-        let user = account(&EXAMPLE, USER);
+        let user = create_account(&EXAMPLE, USER);
         for release in Release::ALL {
             let roles = roles(&EXAMPLE, &format!("{release}.iso"), SHARED);
             apply(&EXAMPLE, &roles.expect("the example is accepted")).success();
@@ -97,7 +98,7 @@ static USER_CONFIG: LazyLock<String> = LazyLock::new(|| {
     config.to_str().unwrap().to_owned()
 });
 
-/// The kinds of which namespaces have objects, but for events and those that custom resource definitions bring.
+/// The kinds of namespaced objects, except events and custom resources.
 static NAMESPACED: LazyLock<String> = LazyLock::new(|| {
     let kinds = ["api-resources", "--namespaced", "--verbs=delete"];
     let kinds = [&kinds[..], &["--output=name"]].concat();
@@ -112,14 +113,14 @@ static NAMESPACED: LazyLock<String> = LazyLock::new(|| {
 /// A site, and the archives of the example in both versions.
 pub(crate) struct Site {
     pub(crate) desk: Desk,
-    /// Keeps the repositories of one test apart from those of others, and of other runs.
+    /// Separates the repositories of tests and of runs.
     prefix: String,
-    /// The archives for which it has rights, as they were then.
+    /// The archives, in their state at the time, for which permissions were granted.
     granted: Mutex<BTreeSet<(String, SystemTime)>>,
 }
 
 impl Site {
-    /// A desk with `1.0.0.iso` and `1.1.0.iso`, signed with `publisher`.
+    /// Creates a site with `1.0.0.iso` and `1.1.0.iso` on its desk, signed with `publisher`.
     pub(crate) fn new(prefix: &str) -> Self {
         let site = Self {
             desk: EXAMPLE.copy(),
@@ -133,13 +134,13 @@ impl Site {
         site
     }
 
-    /// An archive's name, and when it was written.
+    /// Returns an archive's name and its modification time.
     fn state(&self, archive: &str) -> Option<(String, SystemTime)> {
         let metadata = std::fs::metadata(self.desk.path(archive)).ok()?;
         Some((archive.to_owned(), metadata.modified().unwrap()))
     }
 
-    /// Gives the user what `solution site rbac` prints for an archive. One that is not accepted gives nobody rights.
+    /// Grants the user the permissions that `solution site rbac` prints for an archive, if it is valid.
     pub(crate) fn grant(&self, archive: &str) {
         let Some(state) = self.state(archive) else {
             return;
@@ -152,18 +153,18 @@ impl Site {
         }
     }
 
-    /// Has kubectl apply objects that say themselves where they lie.
+    /// Applies objects that name their namespaces.
     pub(crate) fn apply(&self, objects: &str) -> Answer {
         apply(&self.desk, objects)
     }
 
-    /// The kubeconfig of the user whom the program works as.
+    /// Returns the kubeconfig of the program's user.
     #[expect(clippy::unused_self, reason = "whoever has a site has its user")]
     pub(crate) fn kubeconfig(&self) -> &str {
         &USER_CONFIG
     }
 
-    /// Removes what was not there when the cluster came up, but for what all tests share.
+    /// Removes everything that the new cluster did not have, except the shared objects of all tests.
     fn clear(&self) {
         let started = std::fs::read_to_string(variable("SOLUTION_TEST_BASELINE")).unwrap();
         let mut kept: BTreeSet<&str> = started.lines().collect();
@@ -173,7 +174,9 @@ impl Site {
         ];
         kept.extend([&*user, &*records]);
         let left = self.remove("default", LEFT, &kept, "--wait=false");
-        let namespaces = left.iter().filter_map(|it| it.strip_prefix("namespace/"));
+        let namespaces = left
+            .iter()
+            .filter_map(|name| name.strip_prefix("namespace/"));
         for namespace in namespaces {
             self.empty(namespace);
         }
@@ -188,8 +191,8 @@ impl Site {
         }
     }
 
-    /// Has objects of these kinds deleted that are neither kept nor shared by all tests, and returns them. `wait` tells kubectl
-    /// how long it waits until they are gone.
+    /// Deletes objects of these kinds that are neither kept nor shared by all tests, and returns them. `wait` is
+    /// kubectl's waiting time for the deletion.
     fn remove(
         &self,
         namespace: &str,
@@ -209,8 +212,8 @@ impl Site {
         left.into_iter().map(str::to_owned).collect()
     }
 
-    /// Takes a namespace that is being deleted away at once: its controller begins five seconds after the deletion, and
-    /// waits for half of the time that pods are given, whether they take it or not.
+    /// Finalizes a namespace that is being deleted immediately. Its controller begins five seconds after the deletion,
+    /// and waits for half of the pods' grace period in any case.
     fn empty(&self, namespace: &str) {
         let delete = ["delete", &NAMESPACED, "--all", "--ignore-not-found"];
         let force = ["--force", "--grace-period=0", "--timeout=120s"];
@@ -221,12 +224,12 @@ impl Site {
         });
         self.desk.write("namespace.json", finalized.to_string());
         let path = format!("/api/v1/namespaces/{namespace}/finalize");
-        // Its controller may have been faster.
+        // The controller may have been faster.
         let finalize = ["replace", "--raw", &path, "--filename", "namespace.json"];
         self.kubectl("default", &finalize);
     }
 
-    /// Makes it a site that has seen nobody's signature yet.
+    /// Removes the remembered signers.
     pub(crate) fn forget_signers(&self) {
         let memory = [
             "delete",
@@ -237,7 +240,7 @@ impl Site {
         self.kubectl("metalk8s-solutions", &memory).success();
     }
 
-    /// `HOST/PREFIX` as the importer knows the registry.
+    /// Returns the registry's `HOST/PREFIX` for the importer.
     pub(crate) fn registry(&self) -> String {
         format!(
             "{}/{}",
@@ -246,7 +249,7 @@ impl Site {
         )
     }
 
-    /// `HOST/PREFIX` as nodes know it.
+    /// Returns the registry's `HOST/PREFIX` for nodes.
     pub(crate) fn pull_registry(&self) -> String {
         format!(
             "{}/{}",
@@ -255,7 +258,7 @@ impl Site {
         )
     }
 
-    /// The program, with the site's cluster and login.
+    /// Returns the program's command, with the site's cluster and login.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.desk.command();
         command.env("KUBECONFIG", self.kubeconfig());
@@ -265,17 +268,17 @@ impl Site {
         command
     }
 
-    /// Runs a verb that needs the cluster.
+    /// Runs a command that needs the cluster.
     pub(crate) fn solution(&self, arguments: &[&str]) -> Answer {
-        Answer::of(self.command().args(arguments))
+        Answer::from_command(self.command().args(arguments))
     }
 
     /// Imports an archive, with these further arguments.
     pub(crate) fn import(&self, archive: &str, more: &[&str]) -> Answer {
-        Answer::of(&mut self.import_command(archive, more))
+        Answer::from_command(&mut self.import_command(archive, more))
     }
 
-    /// The command of [`Self::import`], and the rights to run it.
+    /// Returns the command of [`Self::import`], and grants the permissions for it.
     pub(crate) fn import_command(&self, archive: &str, more: &[&str]) -> Command {
         self.grant(archive);
         let mut command = self.command();
@@ -292,14 +295,14 @@ impl Site {
         command
     }
 
-    /// Makes an environment whose nodes can log in to the registry.
-    pub(crate) fn environment(&self, name: &str) {
+    /// Creates an environment whose nodes can log in to the registry.
+    pub(crate) fn create_environment(&self, name: &str) {
         self.solution(&["environment", "create", name]).success();
-        self.login(name);
+        self.create_login(name);
     }
 
-    /// Makes the Secret `login` in a namespace, with which nodes can log in to the registry.
-    pub(crate) fn login(&self, namespace: &str) {
+    /// Creates the Secret `login` in a namespace, with the nodes' login to the registry.
+    pub(crate) fn create_login(&self, namespace: &str) {
         let login = format!(
             "--from-file=.dockerconfigjson={}",
             variable("SOLUTION_TEST_PULL_SECRET")
@@ -320,16 +323,16 @@ impl Site {
         kubectl_in(&self.desk, namespace, arguments)
     }
 
-    /// A field of an object, by kubectl's JSONPath.
+    /// Returns a field of an object, by kubectl's JSONPath.
     pub(crate) fn field(&self, namespace: &str, object: &str, path: &str) -> String {
         let output = format!("--output=jsonpath={path}");
         self.kubectl(namespace, &["get", object, &output]).success()
     }
 
-    /// Asks the registry for a tag's digest; none when it has no such tag.
+    /// Returns the digest of a tag in the registry, or `None` if it does not exist.
     pub(crate) fn tag(&self, repository: &str, tag: &str) -> Option<String> {
         let certificates = std::path::PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
-        let answer = Answer::of(
+        let answer = Answer::from_command(
             Command::new("skopeo")
                 .args(["inspect", "--format", "{{.Digest}}", "--cert-dir"])
                 .arg(certificates.parent().unwrap())
@@ -338,8 +341,8 @@ impl Site {
         (answer.code == 0).then(|| answer.stdout.trim().to_owned())
     }
 
-    /// A kubeconfig of a new account that may do this in the whole cluster, and nothing else.
-    pub(crate) fn account_that_may(&self, name: &str, rules: &Value) -> String {
+    /// Returns a kubeconfig of a new account with only these permissions, in the whole cluster.
+    pub(crate) fn create_account_with_rules(&self, name: &str, rules: &Value) -> String {
         let group = "rbac.authorization.k8s.io";
         let api = format!("{group}/v1");
         let account = json!({"kind": "ServiceAccount", "name": name, "namespace": "default"});
@@ -352,17 +355,17 @@ impl Site {
         ]);
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         self.apply(&list.to_string()).success();
-        self.account(name)
+        self.create_account(name)
     }
 
-    /// A kubeconfig of a ServiceAccount of the namespace `default`.
-    pub(crate) fn account(&self, name: &str) -> String {
-        account(&self.desk, name)
+    /// Returns a kubeconfig of a ServiceAccount of the namespace `default`.
+    pub(crate) fn create_account(&self, name: &str) -> String {
+        create_account(&self.desk, name)
     }
 
-    /// Every object of every kind in a namespace, as it was asked for, by kind and name; but for events and for what is
-    /// already going, as the last pods of an earlier version.
-    pub(crate) fn everything(&self, namespace: &str) -> BTreeMap<String, Value> {
+    /// Returns the specification of every object in a namespace, by kind and name, except events and terminating
+    /// objects, such as the last pods of an earlier version.
+    pub(crate) fn objects_in(&self, namespace: &str) -> BTreeMap<String, Value> {
         let kinds = ["api-resources", "--namespaced", "--verbs=list"];
         let kinds = [&kinds[..], &["--output=name"]].concat();
         let kinds = self.kubectl(namespace, &kinds).success();
@@ -375,13 +378,13 @@ impl Site {
         let named = |object: &mut Value| {
             let name = object["metadata"]["name"].as_str().unwrap();
             let name = format!("{} {name}", object["kind"].as_str().unwrap());
-            (name, as_asked_for(object.take()))
+            (name, without_server_fields(object.take()))
         };
         objects.filter(stays).map(named).collect()
     }
 
-    /// Every object of the kinds that the program writes, as it was asked for: what must not change when a command says
-    /// so. Controllers write status and numbers of their own into them at any time.
+    /// Returns the specification of every object of the kinds that the program writes. A command that reports no change
+    /// must not change it. Status and generated numbers are excluded, because controllers write them at any time.
     pub(crate) fn snapshot(&self) -> String {
         let get = ["get", WRITTEN, "--all-namespaces", "--output=json"];
         let answer = self.kubectl("default", &get);
@@ -390,8 +393,8 @@ impl Site {
         let objects = all["items"].as_array_mut().unwrap();
         objects
             .iter_mut()
-            .filter(|object| !is_kubernetes_own(object) && !is_right(object))
-            .map(|object| as_asked_for(object.take()).to_string())
+            .filter(|object| !is_kubernetes_own(object) && !is_user_role(object))
+            .map(|object| without_server_fields(object.take()).to_string())
             .collect::<Vec<_>>()
             .join("\n")
     }
@@ -399,7 +402,7 @@ impl Site {
 
 /// Runs kubectl at a desk, in a namespace.
 fn kubectl_in(desk: &Desk, namespace: &str, arguments: &[&str]) -> Answer {
-    Answer::of(
+    Answer::from_command(
         Command::new("kubectl")
             .args(["--namespace", namespace])
             .args(arguments)
@@ -407,31 +410,31 @@ fn kubectl_in(desk: &Desk, namespace: &str, arguments: &[&str]) -> Answer {
     )
 }
 
-/// Has kubectl apply objects that say themselves where they lie.
+/// Applies objects that name their namespaces.
 fn apply(desk: &Desk, objects: &str) -> Answer {
     desk.write("objects.yaml", objects);
     let apply = ["apply", "--filename", "objects.yaml"];
-    Answer::of(
+    Answer::from_command(
         Command::new("kubectl")
             .args(apply)
             .current_dir(desk.path(".")),
     )
 }
 
-/// The roles that `solution site rbac` prints for an archive and the user, with names of their own; none when the archive is not
-/// accepted.
+/// Returns the roles that `solution site rbac` prints for an archive and the user, with separate names, or `None` if
+/// the archive is invalid.
 fn roles(desk: &Desk, archive: &str, prefix: &str) -> Option<String> {
     let account = format!("default:{USER}");
     let rbac = ["rbac", archive, "--key", "publisher.pub"];
     let rbac = [&rbac[..], &["--serviceaccount", &account]].concat();
     let printed = desk.solution(&rbac);
-    // An archive of the same version takes nothing away that another one gave.
+    // An archive of the same version must not replace the permissions of another one.
     let name = format!("name: '{prefix}{archive}");
     (printed.code == 0).then(|| printed.stdout.replace("name: 'solution-user", &name))
 }
 
-/// A kubeconfig of a ServiceAccount of the namespace `default`.
-fn account(desk: &Desk, name: &str) -> String {
+/// Returns a kubeconfig of a ServiceAccount of the namespace `default`.
+fn create_account(desk: &Desk, name: &str) -> String {
     let kubectl = |arguments: &[&str]| kubectl_in(desk, "default", arguments).success();
     let token = kubectl(&["create", "token", name, "--duration=720h"]);
     let config = desk.path(&format!("{name}.kubeconfig"));
@@ -444,7 +447,7 @@ fn account(desk: &Desk, name: &str) -> String {
     config.to_str().unwrap().to_owned()
 }
 
-/// The names of what came (`+`), went (`-`) or changed (`~`) between two listings.
+/// Returns the names of created (`+`), deleted (`-`) and changed (`~`) objects between two listings.
 pub(crate) fn difference(
     before: &BTreeMap<String, Value>,
     after: &BTreeMap<String, Value>,
@@ -462,7 +465,7 @@ pub(crate) fn difference(
     told.collect()
 }
 
-/// What Kubernetes makes for itself, and for every namespace some time after it.
+/// Returns whether Kubernetes creates an object for itself, or for every namespace after a while.
 fn is_kubernetes_own(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let own = |name: &Value| {
@@ -476,14 +479,14 @@ fn is_kubernetes_own(object: &Value) -> bool {
     own(&metadata["name"]) || own(&metadata["namespace"]) || plain_default
 }
 
-/// A role of the user, or its binding: they come with each archive.
-fn is_right(object: &Value) -> bool {
+/// Returns whether an object is a role of the user or its binding: these are added with each archive.
+fn is_user_role(object: &Value) -> bool {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     name.starts_with(ROLE)
 }
 
-/// An object without what the server and its controllers keep in it.
-fn as_asked_for(mut object: Value) -> Value {
+/// Removes the fields that the server and its controllers write.
+fn without_server_fields(mut object: Value) -> Value {
     object.as_object_mut().unwrap().remove("status");
     let metadata = object["metadata"].as_object_mut().unwrap();
     for field in ["resourceVersion", "generation", "managedFields"] {
@@ -496,13 +499,21 @@ fn as_asked_for(mut object: Value) -> Value {
     object
 }
 
-/// The id of what reaches beyond the environment, as the refusal names it.
+/// Returns the first id that a refusal names for `--accept`.
 pub(crate) fn consent_id(refused: &str) -> &str {
     let id = refused.split("--accept ").nth(1).unwrap();
-    id.split('`').next().unwrap()
+    id.split(['`', ' ', '\n']).next().unwrap()
 }
 
-/// Whether a table has a row with these cells.
+/// Asserts that a text contains all of these words.
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+}
+
+/// Returns whether a table has a row with these cells.
 pub(crate) fn has_row(table: &str, cells: &[&str]) -> bool {
     let cells_of = |line: &str| {
         let cells = line.split("  ").map(str::trim);
@@ -512,7 +523,7 @@ pub(crate) fn has_row(table: &str, cells: &[&str]) -> bool {
     table.lines().any(|line| cells_of(line) == cells)
 }
 
-/// A variable of the sandbox.
+/// Returns a variable of the sandbox.
 #[expect(
     clippy::disallowed_methods,
     reason = "the sandbox tells the tests where things are by its environment"
@@ -521,7 +532,7 @@ pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run `make test-cluster`"))
 }
 
-/// Waits until something is there.
+/// Waits until a probe returns a value.
 #[track_caller]
 pub(crate) fn eventually<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;
@@ -530,7 +541,7 @@ pub(crate) fn eventually<T>(what: &str, mut probe: impl FnMut() -> Option<T>) ->
             return found;
         }
         assert!(Instant::now() < end, "not in time: {what}");
-        // Between two questions, so that the answer's author gets the processor.
+        // Pause between two probes, so that the other processes get the processor.
         std::thread::park_timeout(Duration::from_millis(200));
     }
 }

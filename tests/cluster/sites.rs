@@ -1,4 +1,4 @@
-//! What a site chooses for itself, kept in its cluster, and seen in what runs.
+//! Site configurations, stored in the cluster, and their effects on running workloads.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::common::Answer;
 use crate::delete::listing;
 use crate::site::{Site, variable};
 
-/// A site's file with this specification, in a file.
+/// Writes a site configuration with this specification to a file.
 fn write(site: &Site, file: &str, spec: &Value) {
     let document = json!({
         "apiVersion": "solutions.metalk8s.scality.com/v1alpha1",
@@ -16,15 +16,15 @@ fn write(site: &Site, file: &str, spec: &Value) {
     site.desk.write(file, document.to_string());
 }
 
-/// Has the cluster keep a site's file with this specification, and gives the answer.
-fn set(site: &Site, spec: &Value, more: &[&str]) -> Value {
+/// Stores a site configuration with this specification in the cluster, and returns the answer.
+fn set_site(site: &Site, spec: &Value, more: &[&str]) -> Value {
     write(site, "site.yaml", spec);
     let always = ["site", "set", "site.yaml", "--output", "json"];
     site.solution(&[&always[..], more].concat()).json()
 }
 
-/// The registry, and the one Secret that every namespace here has.
-fn registries(site: &Site) -> Value {
+/// Returns the registry settings, and the Secret that every namespace of these tests has.
+fn registry_settings(site: &Site) -> Value {
     json!({
         "registry": site.registry(),
         "pullRegistry": site.pull_registry(),
@@ -33,7 +33,7 @@ fn registries(site: &Site) -> Value {
     })
 }
 
-/// What the operator has for its own use, in a namespace that demands it.
+/// Returns the resource requests and limits of the operator, for a namespace that requires them.
 fn resources() -> Value {
     json!({
         "requests": { "cpu": "10m", "memory": "16Mi" },
@@ -51,14 +51,14 @@ fn deployment(site: &Site, namespace: &str) -> Value {
     site.kubectl(namespace, &get).json()
 }
 
-/// A plan names each value that comes from the site's file, and writes nothing.
-fn shows_what_it_takes_from_the_file(site: &Site) {
+/// Asserts that a plan names each value from the site configuration, and that it writes nothing.
+fn assert_plan_names_values(site: &Site) {
     let before = site.snapshot();
     let dry = ["-e", "sites", "--dry-run", "--output", "json"];
     let plan = import(site, "1.0.0.iso", &dry).json();
     assert_eq!(site.snapshot(), before);
     let chosen = plan["target"]["site"].as_array().unwrap();
-    let team = chosen.iter().find(|it| it["field"] == "labels.team");
+    let team = chosen.iter().find(|value| value["field"] == "labels.team");
     let from = "the site's file of sites, entry for *";
     assert_eq!(
         team.unwrap(),
@@ -66,7 +66,7 @@ fn shows_what_it_takes_from_the_file(site: &Site) {
     );
     let defaults = plan["defaults"].as_array().unwrap();
     for flag in ["--registry", "--pull-registry", "--pull-secret"] {
-        let default = defaults.iter().find(|it| it["flag"] == flag);
+        let default = defaults.iter().find(|default| default["flag"] == flag);
         assert_eq!(default.unwrap()["why"], "the site's file", "{flag}");
     }
 }
@@ -74,10 +74,10 @@ fn shows_what_it_takes_from_the_file(site: &Site) {
 #[test]
 fn what_a_site_chooses_reaches_the_operator_and_is_shown_before() {
     let site = Site::new("sites");
-    site.environment("sites");
+    site.create_environment("sites");
     let class = ["create", "priorityclass", "infra", "--value=7"];
     site.kubectl("default", &class);
-    let mut spec = registries(&site);
+    let mut spec = registry_settings(&site);
     spec["workloads"] = json!([
         { "set": { "labels": { "team": "all" }, "env": { "LOG_LEVEL": "debug" } } },
         { "solutions": "example", "workload": "operator", "set": {
@@ -88,11 +88,11 @@ fn what_a_site_chooses_reaches_the_operator_and_is_shown_before() {
             "proxy": { "https": "http://proxy.invalid:3128", "no": ".site" },
         } },
     ]);
-    assert_eq!(set(&site, &spec, &[])["problems"], json!([]));
+    assert_eq!(set_site(&site, &spec, &[])["problems"], json!([]));
     let own = json!({ "workloads": [{ "set": { "labels": { "team": "sites" } } }] });
-    set(&site, &own, &["--environment", "sites"]);
+    set_site(&site, &own, &["--environment", "sites"]);
 
-    shows_what_it_takes_from_the_file(&site);
+    assert_plan_names_values(&site);
     import(&site, "1.0.0.iso", &["-e", "sites"]).success();
     let deployment = deployment(&site, "sites");
     let pod = &deployment["spec"]["template"]["spec"];
@@ -118,8 +118,8 @@ fn what_a_site_chooses_reaches_the_operator_and_is_shown_before() {
         );
     }
 
-    // What is no longer chosen goes with the next deploy, and not before.
-    set(&site, &json!({}), &["--environment", "sites"]);
+    // A removed setting takes effect with the next deployment.
+    set_site(&site, &json!({}), &["--environment", "sites"]);
     let deploy = ["deploy", "example", "-e", "sites"];
     let diff = site.solution(&[&deploy[..], &["--dry-run", "--diff"]].concat());
     let diff = diff.success();
@@ -139,13 +139,13 @@ fn what_a_site_chooses_reaches_the_operator_and_is_shown_before() {
 #[test]
 fn namespaces_with_a_quota_and_restricted_pods_take_an_operator_that_fits() {
     let site = Site::new("sites-strict");
-    // An operator that promises nothing.
+    // This operator does not set `runAsNonRoot`.
     let text = String::from_utf8(site.desk.read("1.0.0/solution.yaml")).unwrap();
     let text = text.replace("runAsNonRoot: true", "runAsNonRoot: false");
     site.desk.write("1.0.0/solution.yaml", text);
     let pack = ["pack", "1.0.0", "-o", "plain.iso", "--key", "publisher.key"];
     site.desk.solution(&pack).success();
-    site.environment("strict");
+    site.create_environment("strict");
     let level = "pod-security.kubernetes.io/enforce=restricted";
     let label = ["label", "namespace", "strict", level];
     site.kubectl("default", &label).success();
@@ -153,7 +153,7 @@ fn namespaces_with_a_quota_and_restricted_pods_take_an_operator_that_fits() {
     let quota = ["create", "quota", "limits", hard];
     site.kubectl("strict", &quota).success();
 
-    set(&site, &registries(&site), &[]);
+    set_site(&site, &registry_settings(&site), &[]);
     let before = site.snapshot();
     let refused = import(&site, "plain.iso", &["-e", "strict"]);
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
@@ -163,7 +163,7 @@ fn namespaces_with_a_quota_and_restricted_pods_take_an_operator_that_fits() {
         "resources": resources(),
         "securityContext": { "runAsNonRoot": true, "runAsUser": 65532 },
     } }] });
-    set(&site, &set_for_strict, &["--environment", "strict"]);
+    set_site(&site, &set_for_strict, &["--environment", "strict"]);
     import(&site, "plain.iso", &["-e", "strict"]).success();
     let container = "{.spec.template.spec.containers[0].securityContext.runAsUser}";
     assert_eq!(
@@ -175,7 +175,7 @@ fn namespaces_with_a_quota_and_restricted_pods_take_an_operator_that_fits() {
 #[test]
 fn a_file_that_cannot_hold_changes_nothing() {
     let site = Site::new("sites-refused");
-    site.environment("refused");
+    site.create_environment("refused");
     let before = site.snapshot();
     for (spec, environment, words) in [
         (
@@ -196,17 +196,17 @@ fn a_file_that_cannot_hold_changes_nothing() {
     ] {
         write(&site, "wrong.yaml", &spec);
         let mut set = vec!["site", "set", "wrong.yaml"];
-        set.extend(environment.into_iter().flat_map(|it| ["-e", it]));
+        set.extend(environment.into_iter().flat_map(|name| ["-e", name]));
         let refused = site.solution(&set).failure(1);
         assert!(refused.contains(words), "{refused}");
     }
-    // What a file names need not be there to be kept, and is checked when it is asked for.
+    // The referenced objects need not exist when the file is stored, and are checked on request.
     let names = json!({ "pullSecret": "absent", "workloads": [{ "set": {
         "priorityClassName": "absent", "nodeSelector": { "disk": "none" }, "replicas": 2 } }] });
     write(&site, "names.yaml", &names);
     let dry = site.solution(&["site", "set", "names.yaml", "--dry-run"]);
     assert_eq!((dry.code, site.snapshot()), (0, before), "{dry:?}");
-    set(&site, &names, &[]);
+    set_site(&site, &names, &[]);
     let note = "replicas apply to operators only (the site's file, entry for *)";
     let text = site.solution(&["site", "check"]).failure(1);
     assert!(text.starts_with(&format!("note: {note}")), "{text}");
@@ -220,7 +220,7 @@ fn a_file_that_cannot_hold_changes_nothing() {
     let problems = problems["obstacles"].as_array().unwrap();
     let said: Vec<&str> = problems
         .iter()
-        .map(|it| it["message"].as_str().unwrap())
+        .map(|entry| entry["message"].as_str().unwrap())
         .collect();
     let expected = [
         "Secret `absent` does not exist in namespace `refused`",
@@ -239,14 +239,14 @@ fn a_file_that_cannot_hold_changes_nothing() {
 #[test]
 fn the_file_of_an_environment_goes_with_it_and_the_default_stays() {
     let site = Site::new("sites-gone");
-    set(
+    set_site(
         &site,
         &json!({ "workloads": [{ "set": { "replicas": 1 } }] }),
         &[],
     );
     let before = listing(&site);
-    site.environment("gone");
-    set(
+    site.create_environment("gone");
+    set_site(
         &site,
         &json!({ "workloads": [{ "set": { "replicas": 2 } }] }),
         &["-e", "gone"],

@@ -1,4 +1,4 @@
-//! What a support bundle has of an environment, and what it has not.
+//! The content of a support bundle of an environment, and the content that it must not have.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::site::{Site, eventually};
 
-/// The files of a bundle, by their paths.
-fn unpacked(site: &Site, bundle: &str) -> BTreeMap<String, String> {
+/// Returns the files of a bundle, by their paths.
+fn unpack_bundle(site: &Site, bundle: &str) -> BTreeMap<String, String> {
     let list = site.desk.run("tar", &["-tf", bundle]).success();
     let paths = list.lines().map(|path| {
         let text = site.desk.run("tar", &["-xOf", bundle, path]).success();
@@ -16,7 +16,7 @@ fn unpacked(site: &Site, bundle: &str) -> BTreeMap<String, String> {
     paths.collect()
 }
 
-/// Gives the user a role in `prod`, whatever rights other tests have left.
+/// Grants the user a role in `prod`, in addition to permissions from other tests.
 fn grant(site: &Site, role: &[&str]) {
     let create = [&["create", "role"], role].concat();
     site.kubectl("prod", &create).success();
@@ -31,12 +31,12 @@ fn grant(site: &Site, role: &[&str]) {
 #[test]
 fn a_support_bundle_has_structure_and_logs_but_neither_free_text_nor_known_secrets() {
     let site = Site::new("support");
-    site.environment("prod");
+    site.create_environment("prod");
     let may_read = ["secrets", "--verb=get,list", "--resource=secrets"];
     grant(&site, &may_read);
     site.import("1.0.0.iso", &["-e", "prod", "--pull-secret", "login"])
         .success();
-    // A pod whose container has ended twice, with variables that nobody else should read.
+    // A pod whose container has ended twice, with environment variables that nobody else may read.
     let image = site.field(
         "prod",
         "deployment/example-operator",
@@ -51,7 +51,7 @@ fn a_support_bundle_has_structure_and_logs_but_neither_free_text_nor_known_secre
             "containers": [{
                 "name": "main",
                 "image": image,
-                // The program quotes the option that it does not know in its log.
+                // The program's log contains the unknown option.
                 "command": ["example-operator", "--known4711"],
                 "args": ["--pass", "Zu7fr31t"],
                 "env": [{ "name": "PASSWORD", "value": "hunter2" }],
@@ -64,7 +64,7 @@ fn a_support_bundle_has_structure_and_logs_but_neither_free_text_nor_known_secre
     site.desk.write("pod.json", pod.to_string());
     site.kubectl("prod", &["create", "--filename", "pod.json"])
         .success();
-    // Until the next start the node keeps the log of the last run, and no other.
+    // Until the next start, the node keeps only the log of the last run.
     eventually("the container waits for its next start", || {
         let reason = "{.status.containerStatuses[0].state.waiting.reason}";
         let reason = site.field("prod", "pod/ends", reason);
@@ -73,7 +73,7 @@ fn a_support_bundle_has_structure_and_logs_but_neither_free_text_nor_known_secre
     let command = ["support-bundle", "-e", "prod", "--out", "prod.tar"];
     site.solution(&command).success();
     site.solution(&command).failure(3);
-    let files = unpacked(&site, "prod.tar");
+    let files = unpack_bundle(&site, "prod.tar");
     let json = |path: &str| serde_json::from_str::<Value>(&files[path]).unwrap();
     let contents = json("CONTENTS.json");
     let listed = contents["files"].as_array().unwrap().len();
@@ -110,7 +110,7 @@ fn free_text_is_included_once_it_is_confirmed(site: &Site) {
     site.solution(&full).failure(1);
     assert!(!site.desk.path("full.tar").exists());
     site.solution(&[&full[..], &["--yes"]].concat()).success();
-    let full = unpacked(site, "full.tar");
+    let full = unpack_bundle(site, "full.tar");
     assert!(full["prod/pods.json"].contains("hunter2"));
     for (path, text) in &full {
         assert!(!text.contains("known4711"), "{path}");

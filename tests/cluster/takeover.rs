@@ -1,5 +1,6 @@
-//! A site that the program of commit 85c7835 filled is taken over: what it recorded, applied and pushed is read, run, gone
-//! back to and taken away, though its capabilities were drafts and its records had no format (tests/data/85c7835).
+//! A site that the program of commit 85c7835 filled is taken over. Its records, objects and registry content are read,
+//! deployed, rolled back and removed, although its capabilities were drafts and its records had no format
+//! (tests/data/85c7835).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::charts::solution;
 use crate::common::Answer;
-use crate::kept::skopeo;
+use crate::imported_versions::skopeo;
 use crate::site::{Site, variable};
 
-/// The prefix at the registry, which the records name.
+/// The prefix in the registry, which the records contain.
 const PREFIX: &str = "takeover";
 
 const RECORDS: &str = "metalk8s-solutions";
@@ -27,7 +28,7 @@ fn list(name: &str) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// Pushes the heads, images and charts that the registry had.
+/// Pushes the heads, images and charts of the recorded registry.
 fn push() {
     let index = fs::read(data("registry/index.json")).unwrap();
     let index: Value = serde_json::from_slice(&index).unwrap();
@@ -44,12 +45,11 @@ fn push() {
     }
 }
 
-/// Has the server apply objects as one of the field managers that had them. Returns the uid that each had, with the one that it
-/// has.
+/// Applies objects as one of their recorded field managers. Returns the recorded uid of each object, with its new one.
 fn apply(site: &Site, manager: &str, objects: &[Value]) -> Vec<(String, String)> {
     let mut bare = objects.to_vec();
     for object in &mut bare {
-        // It is the server's to give.
+        // The server assigns the uid.
         object["metadata"].as_object_mut().unwrap().remove("uid");
     }
     let list = json!({"apiVersion": "v1", "kind": "List", "items": bare});
@@ -58,7 +58,7 @@ fn apply(site: &Site, manager: &str, objects: &[Value]) -> Vec<(String, String)>
     let apply = ["apply", "--server-side", "--output=json", &manager];
     let mut kubectl = Command::new("kubectl");
     kubectl.args(apply).arg("--filename");
-    let applied = Answer::of(kubectl.arg(site.desk.path("kept.json"))).json();
+    let applied = Answer::from_command(kubectl.arg(site.desk.path("kept.json"))).json();
     let applied = applied["items"].as_array().unwrap();
     assert_eq!(applied.len(), objects.len());
     let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap().to_owned();
@@ -66,14 +66,14 @@ fn apply(site: &Site, manager: &str, objects: &[Value]) -> Vec<(String, String)>
     uids.map(|(then, now)| (uid(then), uid(now))).collect()
 }
 
-/// Fills the cluster as that program left it, with uids of its own.
-fn fill(site: &Site) {
+/// Fills the cluster with the recorded objects, with new uids.
+fn create_recorded_objects(site: &Site) {
     let (spaces, mut applied): (Vec<_>, Vec<_>) = list("applied.json")
         .into_iter()
-        .partition(|it| it["kind"] == "Namespace");
+        .partition(|object| object["kind"] == "Namespace");
     let mut uids = apply(site, "solution", &spaces);
     for environment in ["prod", "test"] {
-        site.login(environment);
+        site.create_login(environment);
     }
     let login = site.field("prod", "secret/login", r"{.data.\.dockerconfigjson}");
     for object in &mut applied {
@@ -89,7 +89,7 @@ fn fill(site: &Site) {
         records = records.replace(&then, &now);
     }
     let records: Vec<Value> = serde_json::from_str(&records).unwrap();
-    // It stays from test to test.
+    // The namespace is kept between tests.
     let create = ["create", "namespace", RECORDS];
     site.kubectl("default", &create);
     apply(site, "solution", &records);
@@ -100,33 +100,38 @@ fn fill(site: &Site) {
     }
 }
 
-/// Runs a verb that is refused until what is asked for once more is accepted; these obstacles, and no others.
-fn accepted(site: &Site, verb: &[&str], obstacles: &[&str]) -> Value {
+/// Runs a command that needs consent again, and accepts exactly these obstacles.
+fn run_accepting(site: &Site, verb: &[&str], obstacles: &[&str]) -> Value {
     let dry = ["--dry-run", "--output", "json"];
     let plan = solution(site, &[verb, &dry].concat());
     assert_eq!(plan.code, 1, "{plan:?}");
     let plan: Value = plan.json();
     let found = plan["obstacles"].as_array().unwrap().iter();
-    let found: Vec<&Value> = found.map(|it| &it["obstacle"]).collect();
-    let ids: Vec<&str> = found.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    let found: Vec<&Value> = found.map(|entry| &entry["obstacle"]).collect();
+    let ids: Vec<&str> = found
+        .iter()
+        .map(|obstacle| obstacle["id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, obstacles, "{plan:#}");
-    let accept = found.iter().map(|it| it["acceptId"].as_str().unwrap());
+    let accept = found
+        .iter()
+        .map(|obstacle| obstacle["acceptId"].as_str().unwrap());
     let accept: Vec<&str> = accept.flat_map(|id| ["--accept", id]).collect();
     solution(site, &[verb, &accept, &["--output", "json"]].concat()).json()
 }
 
-/// The formats of the records of what is deployed, by their names.
+/// Returns the formats of these records of deployments.
 fn formats(site: &Site, names: &[&str]) -> Vec<String> {
     let format = |name: &&str| site.field(RECORDS, &format!("configmap/{name}"), "{.data.format}");
     names.iter().map(format).collect()
 }
 
-/// The id of a version's archive, as that program recorded it.
+/// Returns the id of a version's archive, as that program recorded it.
 fn archive_id(version: &str) -> Value {
     let name = format!("solution-shop-{version}");
     let records = list("records.json");
     let mut records = records.iter();
-    let map = records.find(|it| it["metadata"]["name"] == name.as_str());
+    let map = records.find(|record| record["metadata"]["name"] == name.as_str());
     let record = map.unwrap()["data"]["record.json"].as_str().unwrap();
     let record: Value = serde_json::from_str(record).unwrap();
     record["archiveId"].clone()
@@ -143,16 +148,16 @@ fn a_site_of_drafts_is_taken_over_and_goes_without_a_rest() {
     site.kubectl("default", &[&bind[..], &to].concat())
         .success();
     push();
-    fill(&site);
+    create_recorded_objects(&site);
     let before = site.snapshot();
-    look(&site);
+    assert_old_state(&site);
     assert_eq!(site.snapshot(), before);
-    go_back(&site);
-    take_away(&site);
+    roll_back(&site);
+    remove_everything(&site);
 }
 
-/// Everything is seen as it was, and a version is still an archive.
-fn look(site: &Site) {
+/// Asserts that the state is reported as before, and that a version can still be read as an archive.
+fn assert_old_state(site: &Site) {
     let status = solution(site, &["status", "--output", "json"]).json();
     for (number, version) in ["1.1.0", "1.0.0"].into_iter().enumerate() {
         let operator = &status["operators"][number];
@@ -168,8 +173,8 @@ fn look(site: &Site) {
     assert_eq!(exported["archiveId"], archive_id("1.0.0"), "{exported:#}");
 }
 
-/// The version before is deployed by its head. The very objects stay, with the values that were made and chosen.
-fn go_back(site: &Site) {
+/// Deploys the previous version from its head. The objects are kept, with the generated and chosen values.
+fn roll_back(site: &Site) {
     let names = ["carried.prod.shop", "namespace-prod"];
     assert_eq!(formats(site, &names), ["", ""]);
     let kept = ["deployment/app", "deployment/web", "secret/web"];
@@ -179,7 +184,7 @@ fn go_back(site: &Site) {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let back = ["deploy", "shop", "1.0.0", "-e", "prod", "--ca-file", &ca];
     let back = [&back[..], &["--allow-downgrade"]].concat();
-    let receipt = accepted(site, &back, &["not-recorded", "not-accepted"]);
+    let receipt = run_accepting(site, &back, &["not-recorded", "not-accepted"]);
     assert_eq!(receipt["uploaded"]["blobs"], 0, "{receipt:#}");
     assert_eq!(uids(), were);
     let secret = "{.data.password} {.data.token}";
@@ -195,14 +200,18 @@ fn go_back(site: &Site) {
     assert_eq!((&again["objects"], site.snapshot()), (&json!([]), settled));
 }
 
-/// All of it goes: what was taken over, and what only that program has ever changed.
-fn take_away(site: &Site) {
+/// Removes everything: the objects that were taken over, and those that only that program has ever changed.
+fn remove_everything(site: &Site) {
     solution(site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let other = ["undeploy", "--yes", "shop", "-e", "test"];
-    accepted(site, &other, &["not-recorded"]);
+    run_accepting(site, &other, &["not-recorded"]);
     for environment in ["prod", "test"] {
-        let left = site.everything(environment).into_keys();
-        let is_named = |it: &String| ["app", "shop", "release"].iter().any(|of| it.contains(of));
+        let left = site.objects_in(environment).into_keys();
+        let is_named = |line: &String| {
+            ["app", "shop", "release"]
+                .iter()
+                .any(|part| line.contains(part))
+        };
         let left: Vec<String> = left.filter(is_named).collect();
         assert_eq!(left, [""; 0], "{environment}");
     }

@@ -1,4 +1,5 @@
-//! The template of an operator: its pods are what the publisher says, and what they mount may come with it.
+//! The template of an operator: the publisher defines its pods, and a manifest set may provide the objects that they
+//! mount.
 
 use std::process::Command;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::Answer;
 use crate::site::{Site, consent_id};
 
-/// The example's server as an operator, since it answers probes; the operator proper beside it.
+/// The example's server as an operator, because it answers probes, with the real operator in the same pod.
 const OPERATOR: &str = "  operator:
     image: {name: example-server, tag: 1.0.0}
     command: [example-server]
@@ -61,7 +62,7 @@ fn deployment(site: &Site) -> Value {
 #[test]
 fn an_operator_has_the_pod_that_its_publisher_gave_it() {
     let site = Site::new("template");
-    site.environment("prod");
+    site.create_environment("prod");
     let archive = pack(&site, OPERATOR);
     import(&site, &archive, &[]).success();
     let deployment = deployment(&site);
@@ -69,7 +70,10 @@ fn an_operator_has_the_pod_that_its_publisher_gave_it() {
     assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/name"], "shop");
     assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 5);
     let containers = pod["spec"]["containers"].as_array().unwrap();
-    let names: Vec<&Value> = containers.iter().map(|it| &it["name"]).collect();
+    let names: Vec<&Value> = containers
+        .iter()
+        .map(|container| &container["name"])
+        .collect();
     assert_eq!(names, ["manager", "beside"]);
     assert_eq!(
         containers[0]["readinessProbe"]["httpGet"]["path"],
@@ -89,7 +93,7 @@ fn an_operator_has_the_pod_that_its_publisher_gave_it() {
     let status = site.solution(&["status", "--output", "json"]).json();
     assert_eq!(status["operators"][0]["condition"], "ready", "{status}");
 
-    // The same again changes nothing.
+    // Deploying the same again changes nothing.
     let settled = site.snapshot();
     let again = import(&site, &archive, &["--output", "json"]).json();
     assert_eq!((&again["objects"], site.snapshot()), (&json!([]), settled));
@@ -98,7 +102,7 @@ fn an_operator_has_the_pod_that_its_publisher_gave_it() {
 #[test]
 fn a_pod_that_reaches_its_node_has_to_be_accepted() {
     let site = Site::new("reaching");
-    site.environment("prod");
+    site.create_environment("prod");
     let port = OPERATOR.replace(
         "containerPort: 8080}",
         "containerPort: 8080, hostPort: 18080}",
@@ -115,7 +119,7 @@ fn a_pod_that_reaches_its_node_has_to_be_accepted() {
 #[test]
 fn what_an_operator_mounts_may_come_with_it_before() {
     let site = Site::new("mounts");
-    site.environment("prod");
+    site.create_environment("prod");
     site.desk.write(
         "1.0.0/release.yaml",
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: shop, namespace: shop}, data: {a: b}}\n",
@@ -142,7 +146,7 @@ fn what_an_operator_mounts_may_come_with_it_before() {
     assert_ne!(gone.code, 0, "{gone:?}");
 }
 
-/// The example's operator with its webhook, which needs what the site mounts.
+/// The example's operator with its webhook, whose certificate the site mounts.
 const JUDGE: &str = "  operator:
     image: {name: example-operator, tag: 1.0.0}
     securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true}
@@ -160,7 +164,7 @@ const JUDGE: &str = "  operator:
   manifests: [{name: webhooks, files: [webhooks.yaml], namespaces: [{name: example-system, fixed: false}]}]
 ";
 
-/// What has the API server ask it.
+/// The configuration that directs the API server to the webhook.
 const ASKS: &str = "
 apiVersion: v1
 kind: Service
@@ -179,12 +183,12 @@ webhooks:
     rules: [{apiGroups: [example.metalk8s.test], apiVersions: ['*'], resources: [versionservers], operations: [CREATE, UPDATE]}]
 ";
 
-/// Makes the certificate of the webhook's Service, has the namespace mount it, and returns it in base64.
+/// Creates the certificate of the webhook's Service, stores it as a Secret for the pods, and returns it in base64.
 fn certificate(site: &Site) -> String {
     let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout tls.key -out tls.crt -days 2 -subj /CN=webhook -addext subjectAltName=DNS:example-operator-webhook.prod.svc";
     let mut openssl = Command::new("openssl");
     openssl.args(arguments.split(' '));
-    Answer::of(openssl.current_dir(site.desk.path("."))).success();
+    Answer::from_command(openssl.current_dir(site.desk.path("."))).success();
     let create = ["create", "secret", "tls", "example-operator-cert"];
     let files = ["--cert=tls.crt", "--key=tls.key"];
     site.kubectl("prod", &[&create[..], &files].concat())
@@ -196,7 +200,7 @@ fn certificate(site: &Site) -> String {
 #[test]
 fn an_operators_webhook_refuses_while_it_is_served_and_goes_with_it() {
     let site = Site::new("webhook");
-    site.environment("prod");
+    site.create_environment("prod");
     let asks = ASKS.replace("AUTHORITY", &certificate(&site));
     site.desk.write("1.0.0/webhooks.yaml", asks);
     let archive = pack(&site, JUDGE);
@@ -220,7 +224,7 @@ fn an_operators_webhook_refuses_while_it_is_served_and_goes_with_it() {
     assert!(refused.contains(words), "{refused}");
     server("right", "1.0.0").success();
 
-    // What the API server asks is not in the way of what goes.
+    // The webhook does not block the removal.
     let undeploy = [
         "undeploy", "--yes", "example", "-e", "prod", "--output", "json",
     ];
@@ -230,7 +234,7 @@ fn an_operators_webhook_refuses_while_it_is_served_and_goes_with_it() {
     server("wrong", "9.9.9").success();
 }
 
-/// The names of the ClusterRoles of the Solution.
+/// Returns the names of the ClusterRoles of the Solution.
 fn cluster_roles(site: &Site) -> Vec<String> {
     let ours = "--selector=solutions.metalk8s.scality.com/solution=example";
     let get = ["get", "clusterroles", ours, "--output=name"];
@@ -244,7 +248,7 @@ fn cluster_roles(site: &Site) -> Vec<String> {
 #[test]
 fn roles_get_the_names_that_the_release_has_for_them() {
     let site = Site::new("names");
-    site.environment("prod");
+    site.create_environment("prod");
     let source = "1.0.0/solution.yaml";
     let text = String::from_utf8(site.desk.read(source)).unwrap();
     let (text, _) = text.split_once("    template:\n").unwrap();
@@ -258,7 +262,7 @@ fn roles_get_the_names_that_the_release_has_for_them() {
         .write(source, format!("{text}\n    template: {{}}\n"));
     let pack = ["pack", "1.0.0", "-o", "kept.iso", "--key", "publisher.key"];
     site.desk.solution(&pack).success();
-    // The same rights of the same account, whatever the role is called.
+    // These are the same permissions of the same account, under another name of the role.
     import(&site, "kept.iso", &[]).success();
     assert_eq!(cluster_roles(&site), ["more"]);
 }

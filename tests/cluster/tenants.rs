@@ -1,5 +1,5 @@
-//! What others in a cluster can do to an import, and cannot: take its objects' names while it pushes, write nonsense
-//! where they may write, or say that something is an environment's.
+//! Attempts by other users of a cluster to interfere with an import: they take the names of its objects while it
+//! pushes, write invalid data where they may write, or mark an object as part of an environment.
 
 use crate::gate::Gate;
 use crate::site::{Site, eventually};
@@ -19,10 +19,10 @@ fn rules(site: &Site) -> String {
 #[test]
 fn an_object_made_while_images_are_pushed_is_not_taken() {
     let site = Site::new("race-push");
-    site.environment("tenant");
-    // The Lease is taken when everything is pushed.
+    site.create_environment("tenant");
+    // The program takes the Lease after it has pushed everything.
     let gate = Gate::before(&site, "/leases");
-    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+    let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
         role(&site, "example-operator");
     });
     assert_eq!(answer.code, 1, "{answer:?}");
@@ -36,35 +36,35 @@ fn an_object_made_while_images_are_pushed_is_not_taken() {
 #[test]
 fn an_object_made_in_the_moment_of_writing_is_not_taken() {
     let site = Site::new("race-write");
-    site.environment("tenant");
-    // Not the trial of it.
+    site.create_environment("tenant");
+    // This is the write, not the dry run.
     let request = "PATCH /apis/rbac.authorization.k8s.io/v1/namespaces/tenant/roles/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
     let gate = Gate::before(&site, request);
-    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+    let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
         role(&site, "example-operator");
     });
     assert_eq!(answer.code, 1, "{answer:?}");
     let words = "Role tenant/example-operator already exists and belongs to no Solution";
     assert!(answer.stderr.contains(words), "{answer:?}");
     assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
-    // Once it is gone, the same command completes.
+    // After the object is deleted, the same command completes.
     let delete = ["delete", "role", "example-operator"];
     site.kubectl("tenant", &delete).success();
     site.import("1.0.0.iso", &INTO).success();
 }
 
-/// Kubernetes makes it some time after its namespace, and anew whenever it goes.
+/// Kubernetes creates the account some time after its namespace, and again when it is deleted.
 #[test]
 fn a_default_account_made_while_images_are_pushed_changes_no_plan() {
     let site = Site::new("race-account");
-    site.environment("tenant");
+    site.create_environment("tenant");
     let gate = Gate::before(&site, "/leases");
-    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+    let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
         let account = || site.kubectl("tenant", &["get", "serviceaccount/default", UID]);
         let before = account().success();
         let delete = ["delete", "serviceaccount", "default"];
         site.kubectl("tenant", &delete).success();
-        // Its name is free between the one and the other.
+        // Its name is free in between.
         eventually("the default account is made anew", || {
             let made = account();
             (made.code == 0 && made.stdout != before).then_some(())
@@ -78,15 +78,15 @@ fn a_default_account_made_while_images_are_pushed_changes_no_plan() {
     );
 }
 
-/// A CRD of the same name that others make in that moment is theirs, too.
+/// A CRD of the same name that another user creates at that moment belongs to that user, too.
 #[test]
 fn a_definition_made_in_the_moment_of_writing_is_not_taken() {
     let site = Site::new("race-crd");
-    site.environment("tenant");
+    site.create_environment("tenant");
     let request = "PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/versionservers.example.metalk8s.test?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
     let gate = Gate::before(&site, request);
     let crd = site.desk.path("1.0.0/operator/deploy/crds");
-    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+    let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
         let create = ["create", "--filename", crd.to_str().unwrap()];
         site.kubectl("default", &create).success();
     });
@@ -102,10 +102,10 @@ fn a_definition_made_in_the_moment_of_writing_is_not_taken() {
 #[test]
 fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
     let site = Site::new("nonsense");
-    site.environment("tenant");
+    site.create_environment("tenant");
     site.import("1.0.0.iso", &INTO).success();
     site.import("1.1.0.iso", &[]).success();
-    // Unreadable, and false: another version, and a Solution that nobody deployed.
+    // Unreadable and false entries: another version, and a Solution that is not deployed.
     let lines = r#"{"data":{"example":"1.1.0","NOT A NAME":"x","other":"not a version"}}"#;
     let patch = [
         "patch",
@@ -115,7 +115,7 @@ fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
         lines,
     ];
     let patched = site.kubectl("tenant", &patch);
-    // The API server refuses keys that no ConfigMap has; the rest it takes.
+    // The API server rejects invalid keys of a ConfigMap; it accepts the rest.
     if patched.code != 0 {
         let lines = r#"{"data":{"example":"1.1.0","other":"not a version"}}"#;
         let patch = [
@@ -142,7 +142,7 @@ fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
     let reported = status["notes"].to_string();
     assert!(reported.contains("liar"), "{status:#}");
     assert!(reported.contains("metalk8s-environment"), "{status:#}");
-    // A false line keeps no version that nobody runs, and gives none up that somebody runs.
+    // A false entry neither keeps a version that is not deployed, nor releases one that is.
     site.solution(&["unimport", "--yes", "example", "1.1.0"])
         .success();
     site.solution(&["unimport", "--yes", "example", "1.0.0"])
@@ -169,9 +169,9 @@ fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
 #[test]
 fn a_line_that_changes_while_images_are_pushed_starts_nothing_again() {
     let site = Site::new("restless");
-    site.environment("tenant");
+    site.create_environment("tenant");
     let gate = Gate::before(&site, "/leases");
-    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+    let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
         let patch = r#"{"data":{"restless":"9.9.9"}}"#;
         let patch = [
             "patch",
@@ -185,7 +185,8 @@ fn a_line_that_changes_while_images_are_pushed_starts_nothing_again() {
     answer.success();
 }
 
-/// Only our own record says that a namespace was made for an environment: who forges the mark loses nothing.
+/// Only the program's own record shows that a namespace was created for an environment, so forging the label has no
+/// effect.
 #[test]
 fn a_forged_mark_deletes_no_adopted_namespace() {
     let site = Site::new("forged");
@@ -206,7 +207,7 @@ fn a_forged_mark_deletes_no_adopted_namespace() {
     assert_eq!(left, "Active");
 }
 
-/// A namespace that somebody deleted and made anew is his.
+/// A namespace that a user deleted and created again belongs to that user.
 #[test]
 fn another_namespace_of_the_name_is_not_deleted() {
     let site = Site::new("anew");

@@ -1,10 +1,10 @@
-//! What a site remembers of who signed, and what an administrator may decide against it.
+//! The remembered signers of a site, and the exceptions of an administrator.
 
 use crate::common::Answer;
 use crate::site::Site;
 
-/// Whom the site remembers for the example.
-fn remembered(site: &Site) -> String {
+/// Returns the remembered signers of the example.
+fn remembered_signers(site: &Site) -> String {
     site.field(
         "metalk8s-solutions",
         "configmap/solution-signers",
@@ -12,7 +12,7 @@ fn remembered(site: &Site) -> String {
     )
 }
 
-/// The id of a key of the desk, as the memory holds it.
+/// Returns the id of a key of the desk, as the record contains it.
 fn key_id(site: &Site, name: &str) -> String {
     let public = format!("{name}.pub");
     let policy = ["trust", "add", name, "--key", &public, "--solutions", name];
@@ -39,16 +39,20 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
     refused(&site, "only example-1.1.0 may be unsigned", || {
         site.import("unsigned.iso", &["--allow-unsigned", "example-1.1.0"])
     });
-    // Nothing signed was ever seen: the person's word suffices, and nothing is remembered.
+    // No signed archive was seen before: the user's flag suffices, and nothing is remembered.
     site.import("unsigned.iso", &allow).success();
     site.solution(&["unimport", "--yes", "example", "1.0.0"])
         .success();
     site.import("1.0.0.iso", &[]).success();
     let publisher = format!("[\"{}\"]", key_id(&site, "publisher"));
-    assert_eq!(remembered(&site), publisher);
+    assert_eq!(remembered_signers(&site), publisher);
     site.solution(&["unimport", "--yes", "example", "1.0.0"])
         .success();
-    assert_eq!(remembered(&site), publisher, "it outlives the version");
+    assert_eq!(
+        remembered_signers(&site),
+        publisher,
+        "it outlives the version"
+    );
     refused(&site, "--forget-signers", || {
         site.import("unsigned.iso", &allow)
     });
@@ -63,7 +67,7 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
         &[&allow[..], &["--forget-signers"]].concat(),
     )
     .success();
-    assert_eq!(remembered(&site), "");
+    assert_eq!(remembered_signers(&site), "");
     let before = site.snapshot();
     site.import("unsigned.iso", &allow).success();
     assert_eq!(site.snapshot(), before, "again changes nothing");
@@ -94,7 +98,7 @@ fn the_policy_for_the_solution_decides_about_an_import() {
             "--ca-file",
             &crate::site::variable("SOLUTION_TEST_REGISTRY_CA"),
         ]);
-        Answer::of(&mut command)
+        Answer::from_command(&mut command)
     };
     trust("others", "other");
     refused(&site, "no policy of this site covers `example`", import);
@@ -119,18 +123,18 @@ fn signers_that_were_changed_stay_changed() {
     site.import("other.iso", &[&other[..], &["--change-signers"]].concat())
         .success();
     assert_eq!(
-        remembered(&site),
+        remembered_signers(&site),
         format!("[\"{}\"]", key_id(&site, "other"))
     );
-    // What is imported already brings nothing new, whoever signed it.
+    // An imported version adds nothing, whoever signed it.
     let before = site.snapshot();
     site.import("1.0.0.iso", &[]).success();
     assert_eq!(site.snapshot(), before);
-    // What is not is somebody else's now.
+    // A version that was not imported now has another signer.
     site.solution(&["unimport", "--yes", "example", "1.0.0"])
         .success();
     refused(&site, "--change-signers", || site.import("1.0.0.iso", &[]));
-    // Signed by both, the keys were changed as they should be.
+    // Both keys have signed it, which is the correct way to change keys.
     let sign = ["sign", "1.0.0.iso", "--key", "other.key", "--detached"];
     site.desk.solution(&sign).success();
     site.import("1.0.0.iso", &other).success();
@@ -143,14 +147,14 @@ fn signers_that_were_changed_stay_changed() {
 #[test]
 fn an_older_version_is_deployed_when_told() {
     let site = Site::new("downgrade");
-    site.environment("older");
+    site.create_environment("older");
     let into = ["-e", "older", "--pull-secret", "login"];
     let runs = || {
         let path = "{.data.example}";
         site.field("older", "configmap/metalk8s-environment", path)
     };
     site.import("1.1.0.iso", &into).success();
-    // Importing alone only says so.
+    // An import without a deployment only reports it.
     let text = site.import("1.0.0.iso", &[]).success();
     assert!(
         text.contains("a newer version, 1.1.0, has already been imported"),
@@ -169,7 +173,7 @@ fn an_older_version_is_deployed_when_told() {
         image.contains("example-1.0.0") && image.ends_with("/1"),
         "{image}"
     );
-    // The definitions stay those of the newer version: other environments may need them.
+    // The newer version's definitions are kept, because other environments may need them.
     let version = "{.items[*].metadata.labels.solutions\\.metalk8s\\.scality\\.com/version}";
     let crds = site.field("default", "crd", version);
     assert!(crds.contains("1.1.0") && !crds.contains("1.0.0"), "{crds}");

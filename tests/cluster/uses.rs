@@ -1,12 +1,12 @@
-//! What uses a version keeps it: whatever runs with its images, in any namespace and whoever made it, and custom
-//! resources. All of it is listed at once, and only a name said aloud removes the version all the same.
+//! Uses of a version keep it: workloads with its images, in any namespace and of any owner, and custom resources. All
+//! of them are listed at once, and only the flag with the version's name removes it anyway.
 
 use serde_json::{Value, json};
 
 use crate::common::Answer;
 use crate::site::{Site, eventually, variable};
 
-/// What somebody made by hand with an image of 1.0.0, and with its CRD.
+/// Workloads that a user created manually with an image of 1.0.0, and an object of its CRD.
 const USES: &str = "
 apiVersion: apps/v1
 kind: Deployment
@@ -40,8 +40,8 @@ metadata: {name: served}
 spec: {replicas: 1, version: 1.0.0}
 ";
 
-/// A site with both versions, the CRDs of 1.0.0, and what uses 1.0.0 in a namespace of nobody's environment.
-fn used(prefix: &str) -> Site {
+/// Returns a site with both versions, the CRDs of 1.0.0, and uses of 1.0.0 in a namespace of no environment.
+fn site_with_uses(prefix: &str) -> Site {
     let site = Site::new(prefix);
     for archive in ["1.0.0.iso", "1.1.0.iso"] {
         site.import(archive, &[]).success();
@@ -49,7 +49,7 @@ fn used(prefix: &str) -> Site {
     activate(&site, "1.0.0");
     let kubectl = |arguments: &[&str]| site.kubectl("users", arguments).success();
     kubectl(&["create", "namespace", "users"]);
-    site.login("users");
+    site.create_login("users");
     let image = format!(
         "{}/example-1.0.0/example-server:1.0.0",
         site.pull_registry()
@@ -57,7 +57,7 @@ fn used(prefix: &str) -> Site {
     let uses = USES.replace("IMAGE", &image);
     site.desk.write("uses.yaml", uses);
     kubectl(&["apply", "--filename", "uses.yaml"]);
-    // Its pods are not named: whoever keeps them is.
+    // The owner of the pods is named instead of the pods.
     let made = [
         "wait",
         "--for=create",
@@ -66,7 +66,7 @@ fn used(prefix: &str) -> Site {
         "--timeout=60s",
     ];
     kubectl(&made);
-    // The other one only names an image, which its node never gets.
+    // The other one only refers to an image, which its node never pulls.
     let runs = [
         "wait",
         "--for=jsonpath={.status.phase}=Running",
@@ -94,7 +94,7 @@ fn refused(site: &Site, words: &[&str], act: impl Fn() -> Answer) {
 
 #[test]
 fn what_runs_anywhere_keeps_its_version() {
-    let site = used("uses");
+    let site = site_with_uses("uses");
     let unimport =
         |more: &[&str]| site.solution(&[&["unimport", "--yes", "example"], more].concat());
     let words = [
@@ -124,7 +124,7 @@ fn what_runs_anywhere_keeps_its_version() {
         "{wrong}"
     );
 
-    // With the CRDs of the other version, the custom resource is no longer one of this version's.
+    // With the CRDs of the other version, the custom resource no longer belongs to this version.
     activate(&site, "1.1.0");
     let words = [
         "example-1.0.0 is used by objects in the cluster (3 in total): Deployment users/web, ",
@@ -145,7 +145,7 @@ fn what_runs_anywhere_keeps_its_version() {
     );
     assert_eq!(gone["uses"].as_array().map(Vec::len), Some(3), "{gone:#}");
     let alone = ["get", "pod/alone", "deployment/web", "versionserver/served"];
-    // The server may still be reading the CRD that has just changed.
+    // The server may still be loading the CRD that has just changed.
     eventually("all of them are still there", || {
         (site.kubectl("users", &alone).code == 0).then_some(())
     });
@@ -162,7 +162,7 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
     let fix = "activate another version with `solution crds activate example VERSION`, \
                or `solution crds deactivate example` first";
     let text = format!("error: {message}\nhint: {fix}\nnothing was changed: 1 blocker found\n");
-    // No flag forces it: nobody could tell any more which version the CRDs are of.
+    // No flag forces this, because the version of the CRDs would be unknown afterwards.
     let force = ["--even-if-used", "example-1.0.0"];
     for more in [&[][..], &["--dry-run"], &force] {
         refused(&site, &[&text], || unimport(more));
@@ -190,7 +190,7 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
 
 #[test]
 fn crds_stay_with_what_needs_them() {
-    let site = used("uses-crds");
+    let site = site_with_uses("uses-crds");
     let deactivate =
         |more: &[&str]| site.solution(&[&["deactivate", "--yes", "example"], more].concat());
     let words = [
@@ -207,7 +207,7 @@ fn crds_stay_with_what_needs_them() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| &it["kind"])
+        .map(|workload| &workload["kind"])
         .collect();
     assert_eq!(kinds, ["VersionServer", "Deployment", "CronJob", "Pod"]);
     site.kubectl("users", &["get", "deployment/web"]).success();
@@ -215,8 +215,8 @@ fn crds_stay_with_what_needs_them() {
 
 #[test]
 fn who_may_not_look_is_told_all_that_is_missing() {
-    let site = used("uses-clerk");
-    // One who may read records and CRDs.
+    let site = site_with_uses("uses-clerk");
+    // This user may read records and CRDs.
     let rules = json!([
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
         {
@@ -225,7 +225,7 @@ fn who_may_not_look_is_told_all_that_is_missing() {
             "verbs": ["get", "list"],
         },
     ]);
-    let clerk = site.account_that_may("clerk", &rules);
+    let clerk = site.create_account_with_rules("clerk", &rules);
     let words = [
         "this user may not list pods",
         "this user may not list deployments.apps",
@@ -247,7 +247,7 @@ fn who_may_not_look_is_told_all_that_is_missing() {
 #[test]
 fn an_environment_says_at_once_what_is_in_it() {
     let site = Site::new("uses-environment");
-    site.environment("full");
+    site.create_environment("full");
     let into = ["-e", "full", "--pull-secret", "login"];
     site.import("1.0.0.iso", &into).success();
     let run = [

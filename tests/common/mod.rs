@@ -1,4 +1,4 @@
-//! What the tests of the program share: running it, reading its answer, and source trees to pack.
+//! The common code of the program's tests: running it, parsing its output, and writing source trees.
 //!
 //! Each test crate uses a part of it.
 #![allow(dead_code, reason = "each test crate uses a part")]
@@ -6,9 +6,10 @@
 pub(crate) mod results;
 
 use std::fmt;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Once};
 
 use fixtures::example::{Programs, Release};
@@ -16,7 +17,7 @@ use serde_json::Value;
 use signal_hook::consts::SIGHUP;
 use tempfile::TempDir;
 
-/// What a program answered.
+/// The output and the exit code of a program.
 pub(crate) struct Answer {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -40,8 +41,8 @@ impl fmt::Debug for Answer {
 }
 
 impl Answer {
-    /// The answer of a command that must be found.
-    pub(crate) fn of(command: &mut Command) -> Self {
+    /// Runs a command that must exist, and returns its answer.
+    pub(crate) fn from_command(command: &mut Command) -> Self {
         let program = command.get_program().to_string_lossy().into_owned();
         let output = command.output().unwrap_or_else(|error| {
             panic!("`{program}` does not run: {error}; `scripts/install-tools` installs it")
@@ -59,45 +60,45 @@ impl Answer {
         }
     }
 
-    /// Standard output of a command that must have succeeded.
+    /// Returns standard output, and asserts exit code 0.
     #[track_caller]
     pub(crate) fn success(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.stdout
     }
 
-    /// Everything said by a command that must have ended with this code.
+    /// Asserts this exit code, and returns standard output and standard error.
     #[track_caller]
     pub(crate) fn failure(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:?}");
         format!("{}{}", self.stdout, self.stderr)
     }
 
-    /// Standard output as JSON. What the program itself says must be inside the schema of its verb.
+    /// Returns standard output as JSON. The program's own output must match the schema of its command.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let read = serde_json::from_str(&self.stdout);
         let value = read.unwrap_or_else(|error| panic!("{error}: {self:?}"));
-        // `kubectl solution` is the program too.
+        // `kubectl solution` runs the program too.
         let mut words = std::iter::once(&self.program).chain(self.arguments.first());
         if words.any(|word| word.ends_with("solution")) {
-            let outside = results::outside(&self.arguments, &value);
+            let outside = results::schema_violations(&self.arguments, &value);
             assert!(outside.is_empty(), "{outside:#?} in {value:#}\n{self:?}");
         }
         value
     }
 }
 
-/// A directory with keys, sources and archives, in which the program runs without anything of the user's.
+/// A directory with keys, sources and archives, in which the program runs without access to the user's files.
 pub(crate) struct Desk {
     directory: PathBuf,
-    /// Takes the directory away in the end; none if it stays.
+    /// Removes the directory on drop, unless the desk is permanent.
     _temporary: Option<TempDir>,
 }
 
-/// Has programs that are started from here end when their terminal is closed, also where the tests were started by `nohup`:
-/// a signal that is ignored stays so in every program that a process starts, and one that is handled does not.
-fn heed_hangups() {
+/// Restores the default action of SIGHUP, so that programs end when their terminal is closed, even if the tests were
+/// started by `nohup`: child processes inherit an ignored signal, but not a handler.
+fn restore_sighup() {
     static HEEDED: Once = Once::new();
     HEEDED.call_once(|| {
         signal_hook::flag::register(SIGHUP, Arc::default()).unwrap();
@@ -105,7 +106,7 @@ fn heed_hangups() {
 }
 
 impl Desk {
-    /// An empty desk.
+    /// Creates an empty desk.
     pub(crate) fn new() -> Self {
         Self::temporary(tempfile::tempdir().unwrap())
     }
@@ -117,8 +118,9 @@ impl Desk {
         }
     }
 
-    /// The desk in a directory that stays. If it is not there yet, this fills a new one, which then takes its place whole.
-    pub(crate) fn kept(directory: PathBuf, fill: impl FnOnce(&Self)) -> Self {
+    /// Returns a permanent desk in a directory. If the directory does not exist, `fill` fills a new one, which is then
+    /// renamed to this path.
+    pub(crate) fn persistent(directory: PathBuf, fill: impl FnOnce(&Self)) -> Self {
         if !directory.exists() {
             let parent = directory.parent().unwrap();
             let desk = Self::temporary(tempfile::tempdir_in(parent).unwrap());
@@ -131,24 +133,24 @@ impl Desk {
         }
     }
 
-    /// A desk with a key pair, `publisher`.
+    /// Creates a desk with a key pair, `publisher`.
     pub(crate) fn with_key() -> Self {
         let desk = Self::new();
         desk.solution(&["keygen", "publisher"]).success();
         desk
     }
 
-    /// Another desk with all that is on this one.
+    /// Creates another desk with the same files.
     pub(crate) fn copy(&self) -> Self {
         let copy = Self::new();
         let mut command = Command::new("cp");
         command.args(["--archive", "--reflink=auto"]);
         command.args([self.path("."), copy.path(".")]);
-        Answer::of(&mut command).success();
+        Answer::from_command(&mut command).success();
         copy
     }
 
-    /// A desk with a key pair and the example Solution of placeholder programs, packed as `example.iso`.
+    /// Creates a desk with a key pair and the example Solution of placeholder programs, packed as `example.iso`.
     pub(crate) fn with_archive() -> Self {
         let desk = Self::with_key();
         desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
@@ -164,14 +166,14 @@ impl Desk {
         desk
     }
 
-    /// A desk whose folder `bin` has the program and what packages install beside it.
+    /// Creates a desk whose folder `bin` contains the program and the files that packages install with it.
     pub(crate) fn installed() -> Self {
         let desk = Self::new();
         let bin = desk.path("bin");
         std::fs::create_dir(&bin).unwrap();
         symlink(env!("CARGO_BIN_EXE_solution"), bin.join("solution")).unwrap();
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/dist-files");
-        Answer::of(Command::new(script).arg(bin)).success();
+        Answer::from_command(Command::new(script).arg(bin)).success();
         desk
     }
 
@@ -180,12 +182,12 @@ impl Desk {
         programs.write_tree(release, &self.path(name)).unwrap();
     }
 
-    /// A path on the desk.
+    /// Returns the path of a file on the desk.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// The bytes of a file.
+    /// Reads a file.
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap()
     }
@@ -197,7 +199,33 @@ impl Desk {
         std::fs::write(path, bytes).unwrap();
     }
 
-    /// The names on the desk.
+    /// Writes an executable script.
+    pub(crate) fn write_script(&self, name: &str, text: &str) {
+        let mut install = self.install("/dev/stdin", name);
+        let mut install = install.stdin(Stdio::piped()).spawn().unwrap();
+        let mut script = install.stdin.take().unwrap();
+        script.write_all(text.as_bytes()).unwrap();
+        drop(script);
+        assert!(install.wait().unwrap().success());
+    }
+
+    /// Copies the program that is tested.
+    pub(crate) fn copy_program(&self, name: &str) {
+        let mut install = self.install(env!("CARGO_BIN_EXE_solution"), name);
+        assert!(install.status().unwrap().success());
+    }
+
+    /// Another process writes executable files. If this one did, a process that another thread starts meanwhile would
+    /// inherit the open file, and the kernel refuses to run a file that is open for writing.
+    fn install(&self, from: &str, name: &str) -> Command {
+        let mut install = Command::new("install");
+        install
+            .args(["-D", "--mode=755", from])
+            .arg(self.path(name));
+        install
+    }
+
+    /// Returns the names of the files on the desk.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.directory).unwrap();
         let mut names: Vec<String> = entries
@@ -207,9 +235,9 @@ impl Desk {
         names
     }
 
-    /// The program, in this directory and with no environment of the user's.
+    /// Returns the program's command, in this directory and without the user's environment.
     pub(crate) fn command(&self) -> Command {
-        heed_hangups();
+        restore_sighup();
         let mut command = Command::new(env!("CARGO_BIN_EXE_solution"));
         command
             .current_dir(&self.directory)
@@ -220,10 +248,10 @@ impl Desk {
 
     /// Runs the program.
     pub(crate) fn solution(&self, arguments: &[&str]) -> Answer {
-        Answer::of(self.command().args(arguments))
+        Answer::from_command(self.command().args(arguments))
     }
 
-    /// What `validate --output json` says of `example.iso`.
+    /// Returns the result of `validate --output json` for `example.iso`.
     #[track_caller]
     pub(crate) fn report(&self, trust: &[&str], code: i32) -> Value {
         let arguments = [&["validate", "example.iso", "--output", "json"], trust].concat();
@@ -232,9 +260,10 @@ impl Desk {
         answer.json()
     }
 
-    /// `example.iso` must be refused for exactly these reasons, in words that hold these, each with what to do.
+    /// Asserts that `example.iso` is refused for exactly these reasons with these words, and that each reason has a
+    /// hint.
     #[track_caller]
-    pub(crate) fn refused(&self, ids: &[&str], words: &[&str]) -> Value {
+    pub(crate) fn assert_refused(&self, ids: &[&str], words: &[&str]) -> Value {
         let report = self.report(&["--key", "publisher.pub"], 1);
         assert_eq!(report["verdict"], "refused", "{report:#}");
         let findings = report["findings"].as_array().unwrap();
@@ -256,7 +285,7 @@ impl Desk {
 
     /// Runs another program in this directory.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Answer {
-        Answer::of(
+        Answer::from_command(
             Command::new(program)
                 .args(arguments)
                 .current_dir(&self.directory),
@@ -264,7 +293,7 @@ impl Desk {
     }
 }
 
-/// The folder with the built programs.
+/// Returns the folder of the built programs.
 pub(crate) fn programs() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_solution"))
         .parent()

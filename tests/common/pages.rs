@@ -1,12 +1,12 @@
-//! The book's pages whose commands tests run: blocks marked `console`, a command after each `$`.
+//! The pages whose commands tests run: in blocks marked `console`, a command follows each `$`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The documents.
+/// The folder of the documentation.
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
 
-/// The pages of a folder of the book, in its order.
+/// Returns the pages of a folder, in the order of the table of contents.
 pub(crate) fn pages(folder: &str) -> Vec<PathBuf> {
     let summary = fs::read_to_string(Path::new(DOCS).join("SUMMARY.md")).unwrap();
     let links = summary.lines().filter_map(|line| {
@@ -17,7 +17,7 @@ pub(crate) fn pages(folder: &str) -> Vec<PathBuf> {
     links.collect()
 }
 
-/// The commands in the console blocks of a page.
+/// Returns the commands in the console blocks of a page.
 pub(crate) fn commands(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let blocks = text.split("```console\n").skip(1);

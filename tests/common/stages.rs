@@ -1,19 +1,22 @@
-//! Archives made by the archive's own writing stages, from what another archive holds.
+//! Archives that are built with the archive crate's own writing stages, from the content of another archive.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use archive::{ArchiveFile, Listed, Opened, Overwrite, Signed, StatementInfo, Unsigned};
-use watch::{Cancel, Watch};
+use archive::{
+    ArchiveFile, ListedArchive, OpenedArchive, Overwrite, SignedArchive, StatementInfo,
+    UnsignedArchive,
+};
+use progress::{Cancel, Watch};
 
-/// An archive's list, whoever signed it.
-pub(crate) fn list(path: &Path) -> Listed {
-    let opened = Opened::open(path).unwrap();
+/// Opens an archive and lists its files, without checking its signatures.
+pub(crate) fn list(path: &Path) -> ListedArchive {
+    let opened = OpenedArchive::open(path).unwrap();
     opened.skip_signature().unwrap().list().unwrap()
 }
 
-/// Every listed file.
-pub(crate) fn files(listed: &Listed) -> Vec<ArchiveFile> {
+/// Returns every listed file.
+pub(crate) fn files(listed: &ListedArchive) -> Vec<ArchiveFile> {
     let entries = listed.contents().entries().iter();
     let read = |path: &str| listed.read(path, 1 << 30).unwrap();
     entries
@@ -21,8 +24,8 @@ pub(crate) fn files(listed: &Listed) -> Vec<ArchiveFile> {
         .collect()
 }
 
-/// What the statement says besides.
-pub(crate) fn info(listed: &Listed) -> StatementInfo {
+/// Returns the other fields of the statement.
+pub(crate) fn statement_info(listed: &ListedArchive) -> StatementInfo {
     let predicate = listed.statement().predicate.clone();
     StatementInfo {
         id: predicate.id,
@@ -35,12 +38,12 @@ pub(crate) fn info(listed: &Listed) -> StatementInfo {
 }
 
 /// Lists and lays out the files.
-pub(crate) fn unsigned(info: StatementInfo, files: Vec<ArchiveFile>) -> Unsigned {
-    Unsigned::new(info, files).unwrap()
+pub(crate) fn unsigned(info: StatementInfo, files: Vec<ArchiveFile>) -> UnsignedArchive {
+    UnsignedArchive::new(info, files).unwrap()
 }
 
 /// Writes the archive.
-pub(crate) fn write(signed: Signed, path: &Path) {
+pub(crate) fn write(signed: SignedArchive, path: &Path) {
     let (one, watch) = (NonZeroUsize::MIN, Watch::silent(Cancel::never()));
     signed
         .write(path, Overwrite::Replace, one, &watch)

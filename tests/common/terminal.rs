@@ -1,11 +1,11 @@
-//! A terminal (`script`) with a person before it.
+//! A terminal (`script`) with a simulated user.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::common::Desk;
 
-/// The program at a terminal of its own, with a person before it.
+/// The program in a pseudo-terminal, with a simulated user.
 pub(crate) struct Terminal {
     child: Child,
     keyboard: ChildStdin,
@@ -14,11 +14,11 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Runs a line in which `solution` is the program, with these variables besides the usual ones.
+    /// Runs a line in which `solution` is the program, with these additional variables.
     pub(crate) fn run(desk: &Desk, line: &str, variables: &[(&str, String)]) -> Self {
         let program = env!("CARGO_BIN_EXE_solution");
         let line = line.replace("solution ", &format!("{program} "));
-        // Whoever waits for a question that never comes should not wait for ever.
+        // The timeout ends a test that waits for a question that never appears.
         let mut child = Command::new("timeout")
             .args(["--foreground", "60", "script", "--quiet"])
             .args(["--return", "--command", &line, "/dev/null"])
@@ -39,9 +39,9 @@ impl Terminal {
         }
     }
 
-    /// Types once these words are on the screen; what was there before does not count.
+    /// Types keys once these words appear on the screen after the previous ones.
     #[track_caller]
-    pub(crate) fn at(mut self, words: &str, keys: &str) -> Self {
+    pub(crate) fn answer(mut self, words: &str, keys: &str) -> Self {
         let start = self.shown.len();
         while !text(&self.shown[start..]).contains(words) {
             let mut bytes = [0; 256];
@@ -53,9 +53,9 @@ impl Terminal {
         self
     }
 
-    /// All that was on the screen, once the program has ended so.
+    /// Returns the content of the screen, once the program has ended with this exit code.
     #[track_caller]
-    pub(crate) fn ended(mut self, code: i32) -> String {
+    pub(crate) fn wait_for_exit(mut self, code: i32) -> String {
         self.screen.read_to_end(&mut self.shown).unwrap();
         drop(self.keyboard);
         let status = self.child.wait().unwrap();
@@ -65,7 +65,7 @@ impl Terminal {
     }
 }
 
-/// What is shown so far; a character of which only a part has come is complete when more has.
+/// Returns the visible text so far. An incomplete character at the end becomes complete with the next bytes.
 fn text(shown: &[u8]) -> String {
     String::from_utf8_lossy(shown).into_owned()
 }

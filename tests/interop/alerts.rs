@@ -1,11 +1,11 @@
-//! The alerts about Solutions, judged by Prometheus' own tool.
+//! The alerts about Solutions, checked with Prometheus' own tool.
 
 use fixtures::image::{Artifact, ImageBuilder};
 use fixtures::layout::OciLayout;
 use serde_json::Value;
 
 use crate::common::Desk;
-use crate::judged::must;
+use crate::tools::run_tool;
 
 /// The source tree of the alerts.
 const TREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/solutions/alerts");
@@ -41,8 +41,8 @@ fn the_alerts_about_solutions_fire_when_they_should() {
     let rendered = desk.solution(&[&render[..], &place, &site, &apis].concat());
     let rendered = rendered.json();
     let mut objects = rendered["manifests"].as_array().unwrap().iter();
-    let rules = objects.find_map(|it| {
-        let object = &it["object"];
+    let rules = objects.find_map(|manifest| {
+        let object = &manifest["object"];
         (object["kind"] == "PrometheusRule").then(|| object["spec"].clone())
     });
     let rules: Value = rules.unwrap_or_else(|| panic!("{rendered:#}"));
@@ -52,6 +52,6 @@ fn the_alerts_about_solutions_fire_when_they_should() {
         ["check", "rules", "rules.json"],
         ["test", "rules", "alerts.yaml"],
     ] {
-        must(&desk.path(""), "promtool", &arguments);
+        run_tool(&desk.path(""), "promtool", &arguments);
     }
 }

@@ -1,8 +1,8 @@
-//! What an archive has beyond images, as another reader understands it, which was written from the pages of its capabilities.
+//! The optional capabilities of an archive, read by an independent reader that was written from their documentation.
 
 use crate::manifests::assert_read;
 
-/// What another reader says of the archive in `tests/data`.
+/// The independent reader finds the content of the archive in `tests/data`.
 #[test]
 fn another_reader_finds_programs_referrers_template_and_needs() {
     assert_read(

@@ -1,4 +1,4 @@
-//! `solution archive cat` before a person: a terminal gets text, and never the bytes of an archive.
+//! `solution archive cat` at a terminal, which shows text, but never the bytes of an archive.
 
 use archive::ArchiveFile;
 use signing::SecretKey;
@@ -20,12 +20,12 @@ fn a_terminal_gets_text_with_escapes() {
         }
         _ => file,
     });
-    let unsigned = stages::unsigned(stages::info(&listed), files.collect());
+    let unsigned = stages::unsigned(stages::statement_info(&listed), files.collect());
     let pem = String::from_utf8(desk.read("publisher.key")).unwrap();
     let key = SecretKey::from_pem(&pem).unwrap();
     stages::write(unsigned.sign(&[key]).unwrap(), &path);
     let line = "solution archive cat example.iso README.txt";
-    let text = Terminal::run(&desk, line, &[]).ended(0);
+    let text = Terminal::run(&desk, line, &[]).wait_for_exit(0);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     assert_eq!(
         lines[..2],
@@ -45,7 +45,7 @@ fn a_terminal_gets_no_bytes() {
     });
     let path = layer.expect("an image has a layer").path.to_string();
     let line = format!("solution archive cat example.iso {path}");
-    let text = Terminal::run(&desk, &line, &[]).ended(2);
+    let text = Terminal::run(&desk, &line, &[]).wait_for_exit(2);
     for words in ["to a terminal: it is", "hint: write it to a file"] {
         assert!(text.contains(words), "{text}");
     }

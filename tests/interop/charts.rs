@@ -1,8 +1,8 @@
-//! The Helm charts of an archive as another reader understands them, which was written from docs/reference/format-charts.md.
+//! The Helm charts of an archive, read by an independent reader that was written from docs/reference/format-charts.md.
 
 use crate::manifests::assert_read;
 
-/// What another reader says that a site installs, of the archive in `tests/data`.
+/// The independent reader returns the installed charts of the archive in `tests/data`.
 #[test]
 fn another_reader_finds_the_artifacts_and_expands_the_values() {
     assert_read(

@@ -1,5 +1,5 @@
-//! What follows from the files is derived a second time, from the words and templates of docs/reference/format.md, without the
-//! project's code.
+//! The derived files of an archive are computed a second time, from the text and templates of docs/reference/format.md,
+//! without the project's code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::judged::{ARCHIVE, FORMAT, Facts, Judged, Tree, text};
+use crate::tools::{ARCHIVE, FORMAT, FileFacts, PackedArchive, Tree, run_tool_for_text};
 use crate::trees::long_listing;
 
 /// A manifest or an index.
 struct Document {
     digest: String,
     media_type: String,
-    /// Below the directory of the image.
+    /// The path below the directory of the image.
     file: String,
     size: u64,
 }
@@ -35,18 +35,20 @@ fn images(root: &Path, files: &Tree) -> Vec<Image> {
         .map(|directory| {
             let (name, tag) = directory.rsplit_once('/').unwrap();
             let prefix = format!("images/{directory}/");
-            let documents = files.iter().filter_map(|(path, Facts { size, sha256 })| {
-                let file = path.strip_prefix(&prefix)?;
-                let json: Value = file.ends_with("manifest.json").then(|| {
-                    serde_json::from_slice(&fs::read(root.join(path)).unwrap()).unwrap()
-                })?;
-                Some(Document {
-                    digest: sha256.clone(),
-                    media_type: json["mediaType"].as_str().unwrap().to_owned(),
-                    file: file.to_owned(),
-                    size: *size,
-                })
-            });
+            let documents = files
+                .iter()
+                .filter_map(|(path, FileFacts { size, sha256 })| {
+                    let file = path.strip_prefix(&prefix)?;
+                    let json: Value = file.ends_with("manifest.json").then(|| {
+                        serde_json::from_slice(&fs::read(root.join(path)).unwrap()).unwrap()
+                    })?;
+                    Some(Document {
+                        digest: sha256.clone(),
+                        media_type: json["mediaType"].as_str().unwrap().to_owned(),
+                        file: file.to_owned(),
+                        size: *size,
+                    })
+                });
             let mut documents: Vec<Document> = documents.collect();
             documents.sort_by(|a, b| a.digest.cmp(&b.digest));
             Image {
@@ -61,7 +63,7 @@ fn images(root: &Path, files: &Tree) -> Vec<Image> {
     images
 }
 
-/// The template of a numbered step of section 4.
+/// Returns the template of a numbered step of section 4.
 fn template(step: usize) -> String {
     let (_, list) = FORMAT
         .split_once("For each image name, in byte order:")
@@ -121,12 +123,12 @@ fn registry_config(images: &[Image]) -> String {
 
 #[test]
 fn the_registry_configuration_is_that_of_the_templates() {
-    for judged in Judged::all() {
-        let root = judged.unpacked();
+    for packed in PackedArchive::all() {
+        let root = packed.unpacked();
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
-        let config = registry_config(&images(&root, &judged.files));
+        let config = registry_config(&images(&root, &packed.files));
         assert_eq!(read("registry-config.inc.j2"), config);
-        let id = judged.solution_id();
+        let id = packed.solution_id();
         let filled = config
             .replace(
                 "{{ repository | replace('.', '[.]') }}",
@@ -159,9 +161,9 @@ fn the_index_is_that_of_the_words() {
         "{{\"mediaType\":\"<of the root document>\"{}",
         template.replace("\n ", "")
     );
-    for judged in Judged::all() {
-        let root = judged.unpacked();
-        let entries = images(&root, &judged.files).into_iter().map(|image| {
+    for packed in PackedArchive::all() {
+        let root = packed.unpacked();
+        let entries = images(&root, &packed.files).into_iter().map(|image| {
             let place = format!("{}:{}", image.name, image.tag);
             let mut documents = image.documents.iter();
             let document = documents
@@ -194,14 +196,17 @@ fn the_statement_has_the_fields_of_the_template_in_its_order() {
     let (template, _) = template.split_once("\n```").unwrap();
     let lines = template.lines().map(str::trim_start);
     let template = format!("{{\"_type\"{}", lines.collect::<String>());
-    for (judged, range) in Judged::all().iter().zip([None, Some(">=0.9.0, <1.0.0")]) {
-        let id = judged.solution_id();
+    for (packed, range) in PackedArchive::all()
+        .iter()
+        .zip([None, Some(">=0.9.0, <1.0.0")])
+    {
+        let id = packed.solution_id();
         let (name, version) = (
-            &judged.statement()["predicate"]["name"],
-            &judged.statement()["predicate"]["version"],
+            &packed.statement()["predicate"]["name"],
+            &packed.statement()["predicate"]["version"],
         );
         let upper = id.to_uppercase().replace(['-', '.'], "_");
-        let (list, sums) = (&judged.files["CONTENTS"], &judged.files["SHA256SUMS"]);
+        let (list, sums) = (&packed.files["CONTENTS"], &packed.files["SHA256SUMS"]);
         let mut expected = template
             .replace("<of SHA256SUMS>", &sums.sha256)
             .replacen("<of CONTENTS>", &list.sha256, 1)
@@ -219,11 +224,14 @@ fn the_statement_has_the_fields_of_the_template_in_its_order() {
         };
         let script =
             format!("tail -c +65537 {ARCHIVE} | head -c 65536 | cut -d '\"' -f 4 | base64 -d");
-        assert_eq!(text(&judged.directory(), "sh", &["-c", &script]), expected);
+        assert_eq!(
+            run_tool_for_text(&packed.directory(), "sh", &["-c", &script]),
+            expected
+        );
     }
 }
 
-/// Section 7, "blobs".
+/// Returns whether a path is a blob (section 7, "blobs").
 fn is_blob(path: &str) -> bool {
     let is_hex =
         |name: &str| name.len() == 64 && name.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
@@ -242,23 +250,23 @@ fn is_blob(path: &str) -> bool {
 
 #[test]
 fn every_content_lies_where_the_words_put_it() {
-    for judged in Judged::all() {
-        let places = long_listing(&judged);
-        let listed = judged.files.iter().filter(|(path, _)| {
+    for packed in PackedArchive::all() {
+        let places = long_listing(&packed);
+        let listed = packed.files.iter().filter(|(path, _)| {
             !["CONTENTS", "SHA256SUMS", "statement.dsse.json"].contains(&path.as_str())
         });
         let (mut blobs, mut others): (Vec<_>, Vec<_>) = listed.partition(|(path, _)| is_blob(path));
         others.sort_by_key(|(path, _)| *path != "manifest.yaml");
         blobs.sort_by(|(_, a), (_, b)| b.size.cmp(&a.size).then_with(|| a.sha256.cmp(&b.sha256)));
         assert!(blobs.len() > others.len());
-        let first = ("SHA256SUMS", &judged.files["SHA256SUMS"]);
+        let first = ("SHA256SUMS", &packed.files["SHA256SUMS"]);
         let rest = others
             .into_iter()
             .chain(blobs)
             .map(|(path, facts)| (path.as_str(), facts));
         let mut next = places["SHA256SUMS"].sector;
         let mut seen = BTreeSet::new();
-        for (path, Facts { size, sha256 }) in std::iter::once(first).chain(rest) {
+        for (path, FileFacts { size, sha256 }) in std::iter::once(first).chain(rest) {
             if *size == 0 || !seen.insert(sha256) {
                 continue;
             }
@@ -269,6 +277,6 @@ fn every_content_lies_where_the_words_put_it() {
             next += size.div_ceil(2048);
         }
         let size = (next * 2048 + (1 << 20)).next_multiple_of(32_768);
-        assert_eq!(judged.desk.read(ARCHIVE).len() as u64, size);
+        assert_eq!(packed.desk.read(ARCHIVE).len() as u64, size);
     }
 }

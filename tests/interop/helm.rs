@@ -1,4 +1,4 @@
-//! Helm reads what is written for it.
+//! Helm reads the generated files for Helm.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::common::{Answer, Desk};
 
-/// The program, version 4.
+/// Returns the path of Helm 4.
 fn helm() -> String {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/program");
-    let path = Answer::of(Command::new(program).args(["helm", "--path"])).success();
+    let path = Answer::from_command(Command::new(program).args(["helm", "--path"])).success();
     path.trim().to_owned()
 }
 
@@ -28,7 +28,7 @@ fn a_chart_finds_each_image_in_the_map() {
         "chart/Chart.yaml",
         "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
     );
-    // The line of docs/how-to/operate/registries.md, for each image.
+    // The command of docs/how-to/operate/registries.md, for each image.
     let docs = include_str!("../../docs/how-to/operate/registries.md");
     let line = docs.lines().find(|line| line.starts_with("image: {{"));
     let named = |image: &Value| {
@@ -48,14 +48,14 @@ fn a_chart_finds_each_image_in_the_map() {
     template
         .current_dir(desk.path("."))
         .env("HOME", desk.path("."));
-    let rendered = Answer::of(&mut template).success();
+    let rendered = Answer::from_command(&mut template).success();
     for image in images {
         let line = format!("- image: {}\n", image["address"].as_str().unwrap());
         assert!(rendered.contains(&line), "{rendered}");
     }
 }
 
-/// In the shape of a service mesh, whose injector joins the address of a sidecar.
+/// The chart resembles a service mesh, whose injector joins the parts of a sidecar's address.
 #[test]
 fn an_image_that_a_chart_names_in_parts_is_explained_and_added() {
     let desk = Desk::new();
@@ -80,7 +80,7 @@ fn an_image_that_a_chart_names_in_parts_is_explained_and_added() {
         said.contains("`r.test/off:2` is named by the value `off.image`"),
         "{said}"
     );
-    // The alarm says how it is accepted.
+    // The error names the field that accepts the image.
     let words = "if not, list it in `unusedImages` of the chart, with any tag\n";
     assert!(said.contains(words), "{said}");
     let said = pack(&["--check", "--why", "r.test/none"]).failure(1);

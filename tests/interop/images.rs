@@ -1,25 +1,25 @@
-//! The images as skopeo finds them, in both views of an unpacked archive.
+//! The images of an unpacked archive, read by skopeo in both views.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
 
-use crate::judged::{Facts, Judged, Tree, ask, tree_of};
+use crate::tools::{FileFacts, PackedArchive, Tree, tree_of, try_tool};
 
 /// An image of the archive.
 struct Image {
     /// `NAME:TAG`.
     place: String,
-    /// Below `images/`.
+    /// The path below `images/`.
     directory: String,
-    /// Of the root document.
+    /// The media type of the root document.
     media_type: String,
-    /// Hexadecimal.
+    /// The digest in hexadecimal.
     digest: String,
 }
 
-/// The images as `index.json` lists them.
+/// Returns the images of `index.json`.
 fn places(index: &Value) -> Vec<Image> {
     let list = index["manifests"].as_array().unwrap();
     let places = list.iter().map(|entry| {
@@ -41,32 +41,32 @@ fn places(index: &Value) -> Vec<Image> {
     places.collect()
 }
 
-/// What skopeo must write for an image: the archive's own directory of it.
-fn expected(judged: &Judged, image: &Image) -> Tree {
+/// Returns the files that skopeo must write for an image: those of the archive's own directory.
+fn expected(packed: &PackedArchive, image: &Image) -> Tree {
     let prefix = format!("images/{}/", image.directory);
-    let files = judged.files.iter().filter_map(|(path, facts)| {
+    let files = packed.files.iter().filter_map(|(path, facts)| {
         path.strip_prefix(&prefix)
             .map(|name| (name.to_owned(), facts.clone()))
     });
     files.collect()
 }
 
-/// Whether skopeo cannot see an image in the OCI view because the image is Docker's: up to the one in Debian 12 it only
-/// looks at entries of `index.json` with OCI media types, later ones find both.
-fn is_overlooked(image: &Image, stderr: &str) -> bool {
+/// Returns whether skopeo cannot find an image in the OCI view because it is a Docker image: versions up to that in
+/// Debian 12 only read entries of `index.json` with OCI media types, later ones read both.
+fn is_hidden_docker_image(image: &Image, stderr: &str) -> bool {
     image.media_type.starts_with("application/vnd.docker.")
         && (stderr.contains("no descriptor found") || stderr.contains("unsupported"))
 }
 
 #[test]
 fn skopeo_copies_every_image_out_of_both_views_unchanged() {
-    for judged in Judged::all() {
-        let root = judged.unpacked();
+    for packed in PackedArchive::all() {
+        let root = packed.unpacked();
         let index = fs::read(root.join("index.json")).unwrap();
         let places = places(&serde_json::from_slice(&index).unwrap());
         assert!(places.len() >= 2);
         for (number, image) in places.iter().enumerate() {
-            let expected = expected(&judged, image);
+            let expected = expected(&packed, image);
             assert_eq!(
                 expected["manifest.json"].sha256, image.digest,
                 "{}",
@@ -77,18 +77,18 @@ fn skopeo_copies_every_image_out_of_both_views_unchanged() {
                 let target = format!("dir:{name}");
                 let options = ["--insecure-policy", "copy", "--all", "--preserve-digests"];
                 let arguments = [&options[..], &[source, &target]].concat();
-                let verdict = ask(&judged.directory(), "skopeo", &arguments);
-                if verdict.good {
-                    let found = tree_of(&judged.desk.path(&name));
+                let output = try_tool(&packed.directory(), "skopeo", &arguments);
+                if output.good {
+                    let found = tree_of(&packed.desk.path(&name));
                     assert_eq!(found, expected, "{source}");
                     return Ok(());
                 }
-                Err(format!("{source}: {}", verdict.stderr))
+                Err(format!("{source}: {}", output.stderr))
             };
             let directory = format!("dir:mounted/images/{}", image.directory);
             copy("dir", &directory).unwrap();
             match copy("oci", &format!("oci:mounted:{}", image.place)) {
-                Err(stderr) if is_overlooked(image, &stderr) => {}
+                Err(stderr) if is_hidden_docker_image(image, &stderr) => {}
                 other => other.unwrap(),
             }
         }
@@ -97,16 +97,16 @@ fn skopeo_copies_every_image_out_of_both_views_unchanged() {
 
 #[test]
 fn every_name_that_is_a_digest_is_that_of_its_file() {
-    for judged in Judged::all() {
-        let root = judged.unpacked();
+    for packed in PackedArchive::all() {
+        let root = packed.unpacked();
         let mut views: [BTreeSet<String>; 2] = Default::default();
-        for (path, Facts { sha256, .. }) in tree_of(&root) {
+        for (path, FileFacts { sha256, .. }) in tree_of(&root) {
             let name = path.rsplit('/').next().unwrap();
             let name = name.strip_suffix(".manifest.json").unwrap_or(name);
             if name.len() == 64 {
                 assert_eq!(name, sha256, "{path}");
             }
-            // Both views hold the same contents; `version` belongs to one of them only.
+            // Both views have the same content; only the `dir:` view has the file `version`.
             if path.starts_with("images/") && name != "version" {
                 views[0].insert(sha256);
             } else if path.starts_with("blobs/") {

@@ -1,4 +1,4 @@
-//! Shells and `man` read what is installed beside the program.
+//! Shells and `man` read the files that packages install.
 
 use crate::common::Desk;
 
@@ -6,7 +6,7 @@ use crate::common::Desk;
 fn zsh_takes_the_completion_for_the_program() {
     let desk = Desk::installed();
     let ask = "autoload -Uz compinit && compinit -D -u && source $PWD/bin/share/zsh/site-functions/_solution && echo $_comps[solution]";
-    // Without the files that people start it with.
+    // Without the user's startup files.
     let answer = desk.run("zsh", &["-f", "-c", ask]);
     assert_eq!(answer.stderr, "", "{answer:?}");
     assert_eq!(answer.success(), "_solution\n");

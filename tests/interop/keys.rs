@@ -1,7 +1,7 @@
-//! Keys go both ways between OpenSSL and the program.
+//! Keys are exchanged between OpenSSL and the program in both directions.
 
 use crate::common::Desk;
-use crate::judged::{must, text};
+use crate::tools::{run_tool, run_tool_for_text};
 
 #[test]
 fn openssl_reads_our_keys() {
@@ -10,7 +10,7 @@ fn openssl_reads_our_keys() {
         .solution(&["keygen", "ours", "--output", "json"])
         .json();
     let directory = desk.path("");
-    let shown = text(
+    let shown = run_tool_for_text(
         &directory,
         "openssl",
         &["pkey", "-in", "ours.key", "-noout", "-text"],
@@ -19,16 +19,16 @@ fn openssl_reads_our_keys() {
         shown.to_uppercase().contains("ED25519 PRIVATE-KEY"),
         "{shown}"
     );
-    let public = must(
+    let public = run_tool(
         &directory,
         "openssl",
         &["pkey", "-in", "ours.key", "-pubout"],
     );
     assert_eq!(public, desk.read("ours.pub"));
-    let again = must(&directory, "openssl", &["pkey", "-in", "ours.key"]);
+    let again = run_tool(&directory, "openssl", &["pkey", "-in", "ours.key"]);
     assert_eq!(again, desk.read("ours.key"));
     let script = "openssl pkey -pubin -in ours.pub -outform DER | sha256sum";
-    let id = text(&directory, "sh", &["-e", "-c", script]);
+    let id = run_tool_for_text(&directory, "sh", &["-e", "-c", script]);
     assert_eq!(id.split_whitespace().next(), made["keyId"].as_str());
 }
 
@@ -36,12 +36,12 @@ fn openssl_reads_our_keys() {
 fn keys_by_openssl_sign_and_check() {
     let desk = Desk::with_archive();
     let directory = desk.path("");
-    must(
+    run_tool(
         &directory,
         "openssl",
         &["genpkey", "-algorithm", "ed25519", "-out", "theirs.pem"],
     );
-    must(
+    run_tool(
         &directory,
         "openssl",
         &["pkey", "-in", "theirs.pem", "-pubout", "-out", "theirs.pub"],
@@ -54,8 +54,8 @@ fn keys_by_openssl_sign_and_check() {
         .solution(&["validate", "theirs.iso", "--key", "publisher.pub"])
         .failure(1);
     assert!(refused.contains("signature.untrusted"), "{refused}");
-    // Another algorithm by the same program is called by its name.
-    must(
+    // A key of another algorithm by OpenSSL is reported with the algorithm's name.
+    run_tool(
         &directory,
         "openssl",
         &["genpkey", "-algorithm", "ed448", "-out", "other.pem"],

@@ -1,5 +1,6 @@
-//! Foreign programs judge archives by `solution pack`: writer, reader and validator share code, so only others can say
-//! that an archive is what ISO 9660, OCI and DSSE ask for. A missing program fails the test with its package's name.
+//! Independent tools check archives of `solution pack`. The project's writer, reader and validator share code, so only
+//! other tools can show that an archive conforms to ISO 9660, OCI and DSSE. If a tool is missing, the test fails with
+//! its package's name.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +18,6 @@ mod format;
 mod helm;
 mod images;
 mod installed;
-mod judged;
 mod keys;
 mod manifests;
 mod packages;
@@ -29,6 +29,7 @@ mod signing;
 mod stages;
 #[path = "../common/terminal.rs"]
 mod terminal;
+mod tools;
 mod trees;
 mod upstream;
 mod yaml;

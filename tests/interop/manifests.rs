@@ -1,4 +1,5 @@
-//! The sets of objects of an archive as another reader expands them, which was written from docs/reference/format-manifests.md.
+//! The manifest sets of an archive, expanded by an independent reader that was written from
+//! docs/reference/format-manifests.md.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -7,9 +8,9 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::common::Desk;
-use crate::judged::{ARCHIVE, must};
+use crate::tools::{ARCHIVE, run_tool};
 
-/// Has a reader beside this file say what is in an archive.
+/// Runs a reader next to this file on an archive, and asserts its output.
 pub(crate) fn assert_read(reader: &str, archive: &[u8], expected: &str) {
     let mut image = Vec::new();
     GzDecoder::new(archive).read_to_end(&mut image).unwrap();
@@ -18,12 +19,12 @@ pub(crate) fn assert_read(reader: &str, archive: &[u8], expected: &str) {
     let arguments = [
         "-osirrox", "on", "-indev", ARCHIVE, "-extract", "/", "mounted",
     ];
-    must(&desk.path(""), "xorriso", &arguments);
-    must(&desk.path(""), "chmod", &["-R", "u+w", "mounted"]);
+    run_tool(&desk.path(""), "xorriso", &arguments);
+    run_tool(&desk.path(""), "chmod", &["-R", "u+w", "mounted"]);
     let reader = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/interop")
         .join(reader);
-    let said = must(
+    let said = run_tool(
         &desk.path(""),
         "python3",
         &[reader.to_str().unwrap(), "mounted"],
@@ -33,7 +34,7 @@ pub(crate) fn assert_read(reader: &str, archive: &[u8], expected: &str) {
     assert_eq!(said, expected);
 }
 
-/// What another reader says that a site applies, of the archive in `tests/data`.
+/// The independent reader returns the applied objects of the archive in `tests/data`.
 #[test]
 fn another_reader_expands_the_objects_in_their_order() {
     assert_read(

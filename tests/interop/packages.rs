@@ -1,5 +1,5 @@
-//! The image of the program that `make dist` makes, as skopeo and tar see it. The packages that need cargo's tools are made
-//! by hand (docs/getting-started/install.md).
+//! The container image of the program from `make dist`, read by skopeo and tar. Packages that need cargo's tools are
+//! built manually (docs/getting-started/install.md).
 
 use std::process::Command;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::common::{Answer, Desk};
 
-/// Makes the image of what is in `program`.
+/// Builds the image from the files in `program`.
 fn image(desk: &Desk, out: &str) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/dist-image");
     let mut command = Command::new(script);
     command.args(["program", "arm64", "1.2.3", "1700000000", out]);
-    Answer::of(command.current_dir(desk.path(""))).success();
+    Answer::from_command(command.current_dir(desk.path(""))).success();
 }
 
 fn shown(desk: &Desk, program: &str, arguments: &[&str]) -> Value {
@@ -46,7 +46,9 @@ fn the_image_has_the_program_and_what_it_needs_and_no_other_bytes_twice() {
         .run("tar", &["--numeric-owner", "--utc", "-tvzf", &layer])
         .success();
     assert!(
-        files.lines().all(|it| it.contains(" 2023-11-14 22:13 ")),
+        files
+            .lines()
+            .all(|line| line.contains(" 2023-11-14 22:13 ")),
         "{files}"
     );
     for (line, count) in [

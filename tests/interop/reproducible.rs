@@ -1,4 +1,4 @@
-//! The same source gives the same bytes, whoever packs it, where, when and on how many processors.
+//! The same source gives the same bytes, for any user, place, time and number of processors.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::common::{Answer, Desk};
-use crate::judged::{ARCHIVE, Judged};
+use crate::tools::{ARCHIVE, PackedArchive};
 
 const NOBODY: u32 = 65_534;
 const PACK: [&str; 6] = [
@@ -19,7 +19,7 @@ const PACK: [&str; 6] = [
     "publisher.key",
 ];
 
-/// The program, run by another one: `wrapper… solution arguments…`.
+/// Returns the program's command, started by another program: `wrapper… solution arguments…`.
 fn wrapped(desk: &Desk, wrapper: &[&str], arguments: &[&str]) -> Command {
     let mut command = Command::new(wrapper[0]);
     command
@@ -32,16 +32,16 @@ fn wrapped(desk: &Desk, wrapper: &[&str], arguments: &[&str]) -> Command {
 }
 
 #[track_caller]
-fn assert_same(judged: &Judged, desk: &Desk, name: &str, way: &str) {
+fn assert_same(packed: &PackedArchive, desk: &Desk, name: &str, way: &str) {
     assert!(
-        judged.desk.read(ARCHIVE) == desk.read(name),
+        packed.desk.read(ARCHIVE) == desk.read(name),
         "the bytes differ {way}"
     );
     fs::remove_file(desk.path(name)).unwrap();
 }
 
-/// A copy of the source with what makes no difference changed: the order in which its files were made, which is that of
-/// reading a directory on many file systems, their modes and times.
+/// Copies the source with irrelevant changes: the order in which its files are created (which is the order of reading a
+/// directory on many file systems), their modes and times.
 fn copy_changed(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     let entries = fs::read_dir(from).unwrap();
@@ -65,8 +65,8 @@ fn copy_changed(from: &Path, to: &Path) {
 
 #[test]
 fn whatever_the_surroundings_are() {
-    for judged in Judged::all() {
-        let desk = &judged.desk;
+    for packed in PackedArchive::all() {
+        let desk = &packed.desk;
         let ways: [&[&str]; 8] = [
             &["env", "TZ=Pacific/Kiritimati", "LC_ALL=C"],
             &[
@@ -89,28 +89,28 @@ fn whatever_the_surroundings_are() {
             &["nice", "-n", "19"],
         ];
         for way in ways {
-            Answer::of(&mut wrapped(desk, way, &PACK)).success();
-            assert_same(&judged, desk, "again.iso", &format!("with {way:?}"));
+            Answer::from_command(&mut wrapped(desk, way, &PACK)).success();
+            assert_same(&packed, desk, "again.iso", &format!("with {way:?}"));
         }
     }
 }
 
 #[test]
 fn wherever_the_source_and_the_archive_are() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         let other = Desk::new();
         fs::create_dir_all(other.path("a much/longer way/ünïcode")).unwrap();
         let source = other.path("a much/longer way/ünïcode/to it");
-        copy_changed(&judged.desk.path("source"), &source);
-        fs::copy(judged.desk.path("publisher.key"), other.path("key")).unwrap();
+        copy_changed(&packed.desk.path("source"), &source);
+        fs::copy(packed.desk.path("publisher.key"), other.path("key")).unwrap();
         let key = other.path("key");
         let key = key.to_str().unwrap();
         let mut inside = other.command();
         inside.current_dir(&source);
         let out = other.path("again.iso");
         inside.args(["pack", "-o", out.to_str().unwrap(), "--key", key]);
-        Answer::of(&mut inside).success();
-        assert_same(&judged, &other, "again.iso", "inside a copied source");
+        Answer::from_command(&mut inside).success();
+        assert_same(&packed, &other, "again.iso", "inside a copied source");
         let absolute = [
             "pack",
             source.to_str().unwrap(),
@@ -120,23 +120,23 @@ fn wherever_the_source_and_the_archive_are() {
             key,
         ];
         other.solution(&absolute).success();
-        assert_same(&judged, &other, "x.iso", "with an absolute path");
+        assert_same(&packed, &other, "x.iso", "with an absolute path");
     }
 }
 
-/// As root: as nobody. As anybody else: as the root of a user namespace.
+/// Root runs the program as the user nobody. Any other user runs it as the root of a user namespace.
 #[test]
 fn whoever_packs() {
-    let judged = Judged::broad();
+    let packed = PackedArchive::broad();
     let desk = Desk::new();
-    copy_changed(&judged.desk.path("source"), &desk.path("source"));
+    copy_changed(&packed.desk.path("source"), &desk.path("source"));
     fs::copy(
-        judged.desk.path("publisher.key"),
+        packed.desk.path("publisher.key"),
         desk.path("publisher.key"),
     )
     .unwrap();
-    // Nobody need not be able to see where the program was built.
-    fs::copy(env!("CARGO_BIN_EXE_solution"), desk.path("program")).unwrap();
+    // The user nobody may have no access to the build directory.
+    desk.copy_program("program");
     let wrapper: &[&str] = if fs::metadata(desk.path("")).unwrap().uid() == 0 {
         give_to_nobody(&desk.path(""));
         &[
@@ -155,8 +155,8 @@ fn whoever_packs() {
         .args(PACK)
         .current_dir(desk.path(""))
         .env_clear();
-    Answer::of(&mut command).success();
-    assert_same(&judged, &desk, "again.iso", "by another user");
+    Answer::from_command(&mut command).success();
+    assert_same(&packed, &desk, "again.iso", "by another user");
 }
 
 fn give_to_nobody(path: &Path) {
@@ -168,29 +168,30 @@ fn give_to_nobody(path: &Path) {
     }
 }
 
-/// One time is in the image, and nothing else that changes: two archives of one time are equal, those of two differ.
+/// The time is the only variable in the image: two archives with the same time are equal, and those with two times
+/// differ.
 #[test]
 fn but_for_the_time_that_was_asked_for() {
-    let judged = Judged::example();
+    let packed = PackedArchive::example();
     let at = |epoch: &str| {
         let epoch = format!("SOURCE_DATE_EPOCH={epoch}");
-        let mut command = wrapped(&judged.desk, &["env", &epoch], &PACK);
-        Answer::of(command.arg("--force")).success();
-        judged.desk.read("again.iso")
+        let mut command = wrapped(&packed.desk, &["env", &epoch], &PACK);
+        Answer::from_command(command.arg("--force")).success();
+        packed.desk.read("again.iso")
     };
     let (first, again, later) = (at("1795181701"), at("1795181701"), at("1795181702"));
     assert!(first == again, "the bytes differ at one time");
     assert!(
-        first != later && first != judged.desk.read(ARCHIVE),
+        first != later && first != packed.desk.read(ARCHIVE),
         "the time is not in the image"
     );
 }
 
-/// Keys are sorted by their ids, whatever the order in which they are given.
+/// Keys are sorted by their ids, in any order of the flags.
 #[test]
 fn in_whatever_order_the_keys_are_given() {
-    let judged = Judged::example();
-    let desk = &judged.desk;
+    let packed = PackedArchive::example();
+    let desk = &packed.desk;
     desk.solution(&["keygen", "second"]).success();
     let keys = ["publisher.key", "second.key"];
     for (out, [a, b]) in [("ab.iso", keys), ("ba.iso", [keys[1], keys[0]])] {

@@ -1,4 +1,4 @@
-//! syft and grype: what is carried of the one is judged by the other.
+//! SBOMs by syft in an archive, checked by grype.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,14 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const SPDX: &str = "application/spdx+json";
 const CVE: &str = "CVE-2023-38545";
 
-/// A program that `tests/interop/program` has built.
+/// Returns the path of a program that `tests/interop/program` has built.
 fn program(name: &str) -> String {
     let builder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
-    let path = Answer::of(Command::new(builder).args([name, "--path"])).success();
+    let path = Answer::from_command(Command::new(builder).args([name, "--path"])).success();
     path.trim().to_owned()
 }
 
-/// An image of Debian 12 with curl's library, which has the CVE.
+/// Returns an image of Debian 12 with the vulnerable version of curl's library.
 fn debian(architecture: &str) -> Image {
     let status = format!(
         "Package: libcurl4\nStatus: install ok installed\nArchitecture: {architecture}\nSource: curl\nVersion: 7.88.1-10\nMaintainer: A <a@b.test>\nDescription: x\n\n"
@@ -35,7 +35,7 @@ fn debian(architecture: &str) -> Image {
         .build()
 }
 
-/// The SBOM of a publisher, which lists nothing, as what refers to an image.
+/// Returns an empty SBOM by a publisher as a referrer of an image.
 fn sbom_of(image: &Image) -> Document {
     let sbom = json!({
         "spdxVersion": "SPDX-2.3", "SPDXID": "SPDXRef-DOCUMENT", "dataLicense": "CC0-1.0", "name": "own",
@@ -59,7 +59,7 @@ fn sbom_of(image: &Image) -> Document {
     }
 }
 
-/// Packs the tree with SBOMs, by programs whose files lie in a directory of their own.
+/// Packs the tree with SBOMs, with the tools' files in a separate directory.
 fn pack(desk: &Desk, out: &str, form: &str) -> Value {
     let temporary = desk.path(&format!("{out}.tmp"));
     fs::create_dir(&temporary).unwrap();
@@ -82,13 +82,13 @@ fn pack(desk: &Desk, out: &str, form: &str) -> Value {
         "--output",
         "json",
     ]);
-    let packed = Answer::of(&mut command);
+    let packed = Answer::from_command(&mut command);
     assert_eq!(packed.code, 0, "{packed:?}");
     assert_eq!(fs::read_dir(temporary).unwrap().count(), 0);
     packed.json()
 }
 
-/// A database with one CVE, made by grype's own writer: the archive of it.
+/// Writes the archive of a database with one CVE, built with grype's own writer.
 fn database(desk: &Desk) {
     let record = json!({
         "schema": "https://raw.githubusercontent.com/anchore/vunnel/main/schema/vulnerability/os/schema-1.0.0.json",
@@ -107,13 +107,13 @@ fn database(desk: &Desk) {
     desk.run(&program("grype-db"), &["providers", "made"])
         .success();
     let names = fs::read_dir(desk.path("made")).unwrap();
-    let mut names = names.map(|it| it.unwrap().path());
-    let archive = names.find(|it| it.to_string_lossy().ends_with(".tar.gz"));
+    let mut names = names.map(|entry| entry.unwrap().path());
+    let archive = names.find(|path| path.to_string_lossy().ends_with(".tar.gz"));
     fs::copy(archive.unwrap(), desk.path("db.tar.gz")).unwrap();
 }
 
-/// A desk with an archive: an image for two architectures, about one of which there is a policy; one with an SBOM of its
-/// publisher's; and dashboards.
+/// A desk with an archive: an image for two architectures, one of which has a policy, an image with an SBOM by its
+/// publisher, and dashboards.
 static DESK: LazyLock<Desk> = LazyLock::new(|| {
     let desk = Desk::with_key();
     let [amd64, arm64, own] = ["amd64", "arm64", "s390x"].map(debian);
@@ -127,8 +127,8 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
     let layout = layout.add_document(&policy, None).unwrap();
     layout.add_document(&sbom, None).unwrap().finish().unwrap();
     let images = ["app", "own", "dash"];
-    let images =
-        images.map(|it| format!("  - {{name: {it}, tag: 1.0.0, source: 'oci:layout:{it}'}}\n"));
+    let images = images
+        .map(|name| format!("  - {{name: {name}, tag: 1.0.0, source: 'oci:layout:{name}'}}\n"));
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {name: shop}\nspec:\n  version: 1.0.0\n  images:\n";
     desk.write("shop/solution.yaml", format!("{head}{}", images.concat()));
     pack(&desk, "shop.iso", "spdx");
@@ -158,7 +158,7 @@ fn an_sbom_of_each_image_is_carried_in_the_same_bytes() {
     assert_eq!(desk.read("shop.iso"), desk.read("again.iso"));
     let expected = json!({"format": "spdx", "syft": "1.57.1", "made": 2, "kept": 1, "skipped": 1});
     assert_eq!(again["sboms"], expected);
-    // The policy, the publisher's SBOM, and two that were made.
+    // The policy, the publisher's SBOM, and two generated ones.
     assert_eq!(again["referrers"], 4);
 
     let inspected = desk
@@ -177,20 +177,20 @@ fn an_sbom_of_each_image_is_carried_in_the_same_bytes() {
         )
     });
     let said: Vec<String> = said
-        .map(|it| format!("{} {} {} {}", it.0, it.1, it.2, it.3))
+        .map(|row| format!("{} {} {} {}", row.0, row.1, row.2, row.3))
         .collect();
     let mut expected = [
         r#""app:1.0.0" "linux/amd64" "syft-1.57.1" 1"#,
         r#""app:1.0.0" "linux/arm64" "syft-1.57.1" 1"#,
         r#""own:1.0.0" null "theirs-1" 0"#,
     ];
-    expected.sort_by_key(|it| said.iter().position(|said| said == it));
+    expected.sort_by_key(|line| said.iter().position(|said| said == line));
     assert_eq!(said, expected);
 
-    // One list has both the policy and the SBOM, and the document is what others read.
+    // One list contains the policy and the SBOM, and other tools can read the document.
     let amd64 = images
         .iter()
-        .find(|it| it["platform"] == "linux/amd64")
+        .find(|platform| platform["platform"] == "linux/amd64")
         .unwrap();
     let path = amd64["documents"][0]["path"].as_str().unwrap();
     let list = Path::new(path).with_file_name("manifest.json");
@@ -198,7 +198,7 @@ fn an_sbom_of_each_image_is_carried_in_the_same_bytes() {
     let list: Value = serde_json::from_str(&list.success()).unwrap();
     let types = list["manifests"].as_array().unwrap().iter();
     let mut types: Vec<&str> = types
-        .map(|it| it["artifactType"].as_str().unwrap())
+        .map(|referrer| referrer["artifactType"].as_str().unwrap())
         .collect();
     types.sort_unstable();
     assert_eq!(types, [SPDX, "application/vnd.example.policy.v1"]);
@@ -216,8 +216,8 @@ fn an_sbom_of_each_image_is_carried_in_the_same_bytes() {
 #[test]
 fn a_database_tells_what_images_have_and_a_vex_document_what_does_not_matter() {
     let desk = &*DESK;
-    let judged = ["--vulnerabilities", "db.tar.gz", "--output", "json"];
-    let report = validate(desk, "shop.iso", &judged, 0).json();
+    let flags = ["--vulnerabilities", "db.tar.gz", "--output", "json"];
+    let report = validate(desk, "shop.iso", &flags, 0).json();
     let known = &report["vulnerabilities"];
     let expected = json!([{
         "rating": "high", "id": CVE, "package": "libcurl4", "version": "7.88.1-10",
@@ -229,7 +229,7 @@ fn a_database_tells_what_images_have_and_a_vex_document_what_does_not_matter() {
         (&known["grype"], &known["databaseAgeDays"]),
         (&json!("0.121.3"), &json!(0))
     );
-    let people = validate(desk, "shop.iso", &judged[..2], 0).stdout;
+    let people = validate(desk, "shop.iso", &flags[..2], 0).stdout;
     let line = format!(
         "high        images/app/1.0.0: {CVE} in libcurl4: 7.88.1-10 is installed, fixed in 7.88.1-10+deb12u4\n"
     );
@@ -244,11 +244,11 @@ fn a_database_tells_what_images_have_and_a_vex_document_what_does_not_matter() {
         }],
     });
     desk.write("vex.json", vex.to_string());
-    let excused = [&judged[..], &["--vex", "vex.json"]].concat();
+    let excused = [&flags[..], &["--vex", "vex.json"]].concat();
     let report = validate(desk, "shop.iso", &excused, 0).json();
     assert_eq!(report["vulnerabilities"]["found"], json!([]));
 
-    // Only a policy refuses, and review tools see why. Here grype keeps the database itself.
+    // Only a policy refuses the archive, and review tools show the reason. In this run grype keeps the database itself.
     desk.write("kept/6/import.json", desk.read("made/import.json"));
     fs::copy(
         desk.path("made/vulnerability.db"),
@@ -272,7 +272,7 @@ fn a_database_tells_what_images_have_and_a_vex_document_what_does_not_matter() {
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     let result = results
         .iter()
-        .find(|it| it["ruleId"] == "vulnerabilities.high")
+        .find(|result| result["ruleId"] == "vulnerabilities.high")
         .unwrap();
     assert_eq!(result["level"], "error");
 }
@@ -282,19 +282,19 @@ fn without_sboms_nothing_is_judged_and_without_programs_nothing_begins() {
     let desk = &*DESK;
     desk.solution(&["pack", "shop", "-o", "bare.iso", "--key", "publisher.key"])
         .success();
-    let judged = ["--vulnerabilities", "db.tar.gz", "--output", "json"];
-    let report = validate(desk, "bare.iso", &judged, 0).json();
+    let flags = ["--vulnerabilities", "db.tar.gz", "--output", "json"];
+    let report = validate(desk, "bare.iso", &flags, 0).json();
     assert_eq!(
         report["vulnerabilities"]["withoutSbom"],
         json!(["app:1.0.0", "own:1.0.0"])
     );
 
-    // The other form; of it the publisher has none.
+    // The publisher has no SBOM in the other format.
     let packed = pack(desk, "other.iso", "cyclonedx");
     let expected =
         json!({"format": "cyclonedx", "syft": "1.57.1", "made": 3, "kept": 0, "skipped": 1});
     assert_eq!(packed["sboms"], expected);
-    let report = validate(desk, "other.iso", &judged, 0).json();
+    let report = validate(desk, "other.iso", &flags, 0).json();
     let found = report["vulnerabilities"]["found"].as_array().unwrap();
     let [found] = &found[..] else {
         panic!("{report:#}");

@@ -1,11 +1,14 @@
-//! Signatures are made and checked with OpenSSL alone, by the very lines of `README.txt` and of docs/reference/format.md.
+//! Signatures are created and verified with OpenSSL alone, with the commands of `README.txt` and of
+//! docs/reference/format.md.
 
 use std::fs;
 use std::path::Path;
 
-use crate::judged::{ARCHIVE, FORMAT, Judged, STATEMENT, ask, must, text};
+use crate::tools::{
+    ARCHIVE, FORMAT, PackedArchive, STATEMENT, run_tool, run_tool_for_text, try_tool,
+};
 
-/// The lines of docs/reference/format.md in the block below a heading.
+/// Returns the commands of docs/reference/format.md in the block below a heading.
 fn block(heading: &str) -> String {
     let start = FORMAT
         .find(&format!("\n{heading}\n"))
@@ -14,7 +17,7 @@ fn block(heading: &str) -> String {
     block.split_once("```").unwrap().0.to_owned()
 }
 
-/// The lines of `README.txt` by which an archive is checked without the program.
+/// Returns the commands of `README.txt` that verify an archive without the program.
 fn readme(root: &Path) -> String {
     let readme = fs::read_to_string(root.join("README.txt")).unwrap();
     let (_, lines) = readme
@@ -31,24 +34,25 @@ fn readme(root: &Path) -> String {
     lines.join("\n")
 }
 
-/// Runs lines where only the archive, its tree and a public key are; the tree is mounted at `/mnt` in the lines.
-fn accepts(judged: &Judged, lines: &str, public: &str) -> bool {
+/// Runs commands with only the archive, its tree and a public key, and returns whether they succeed. The commands mount
+/// the tree at `/mnt`.
+fn succeeds_with(packed: &PackedArchive, lines: &str, public: &str) -> bool {
     let work = tempfile::tempdir().unwrap();
-    fs::copy(judged.desk.path(ARCHIVE), work.path().join("example.iso")).unwrap();
-    fs::copy(judged.desk.path(public), work.path().join("publisher.pub")).unwrap();
-    let root = judged.desk.path("mounted");
+    fs::copy(packed.desk.path(ARCHIVE), work.path().join("example.iso")).unwrap();
+    fs::copy(packed.desk.path(public), work.path().join("publisher.pub")).unwrap();
+    let root = packed.desk.path("mounted");
     let script = lines.replace("/mnt", root.to_str().unwrap());
-    must(work.path(), "openssl", &["version"]);
-    let verdict = ask(work.path(), "sh", &["-e", "-c", &script]);
-    if verdict.good {
-        let id = text(work.path(), "sha256sum", &["payload"]);
-        let shown = judged
+    run_tool(work.path(), "openssl", &["version"]);
+    let output = try_tool(work.path(), "sh", &["-e", "-c", &script]);
+    if output.good {
+        let id = run_tool_for_text(work.path(), "sha256sum", &["payload"]);
+        let shown = packed
             .desk
             .solution(&["inspect", ARCHIVE, "--output", "json"])
             .json();
         assert_eq!(shown["archiveId"], format!("sha256:{}", &id[..64]));
     }
-    verdict.good
+    output.good
 }
 
 fn alter(root: &Path, path: &str, from: &str, to: &str) {
@@ -57,37 +61,40 @@ fn alter(root: &Path, path: &str, from: &str, to: &str) {
     fs::write(root.join(path), text.replacen(from, to, 1)).unwrap();
 }
 
-/// Replaces the line of a file in `SHA256SUMS` by one that fits.
-fn cover_up(root: &Path, path: &str) {
+/// Replaces the line of a changed file in `SHA256SUMS` by its new checksum.
+fn fix_checksum(root: &Path, path: &str) {
     let sums = fs::read_to_string(root.join("SHA256SUMS")).unwrap();
     let line = sums
         .lines()
         .find(|line| line.ends_with(&format!("  {path}")))
         .unwrap();
-    let altered = text(root, "sha256sum", &[path]);
+    let altered = run_tool_for_text(root, "sha256sum", &[path]);
     alter(root, "SHA256SUMS", &format!("{line}\n"), &altered);
 }
 
 #[test]
 fn the_lines_of_readme_and_format_accept_archives_and_no_other_key() {
-    for judged in Judged::all() {
-        let root = judged.unpacked();
-        judged.desk.solution(&["keygen", "stranger"]).success();
+    for packed in PackedArchive::all() {
+        let root = packed.unpacked();
+        packed.desk.solution(&["keygen", "stranger"]).success();
         for lines in [readme(&root), block("## 12. Verify manually")] {
-            assert!(accepts(&judged, &lines, "publisher.pub"), "{lines}");
-            assert!(!accepts(&judged, &lines, "stranger.pub"), "{lines}");
+            assert!(succeeds_with(&packed, &lines, "publisher.pub"), "{lines}");
+            assert!(!succeeds_with(&packed, &lines, "stranger.pub"), "{lines}");
         }
     }
 }
 
 #[test]
 fn the_lines_refuse_what_was_altered() {
-    let judged = Judged::example();
-    let root = judged.unpacked();
+    let packed = PackedArchive::example();
+    let root = packed.unpacked();
     let ways = [readme(&root), block("## 12. Verify manually")];
     let refused = |why: &str| {
         for lines in &ways {
-            assert!(!accepts(&judged, lines, "publisher.pub"), "{why}: {lines}");
+            assert!(
+                !succeeds_with(&packed, lines, "publisher.pub"),
+                "{why}: {lines}"
+            );
         }
     };
     alter(
@@ -97,7 +104,7 @@ fn the_lines_refuse_what_was_altered() {
         "kind: 'solution'",
     );
     refused("an altered file");
-    cover_up(&root, "manifest.yaml");
+    fix_checksum(&root, "manifest.yaml");
     refused("an altered list");
     alter(
         &root,
@@ -105,27 +112,30 @@ fn the_lines_refuse_what_was_altered() {
         "kind: 'solution'",
         "kind: 'Solution'",
     );
-    cover_up(&root, "manifest.yaml");
-    assert!(accepts(&judged, &ways[0], "publisher.pub"), "not as it was");
+    fix_checksum(&root, "manifest.yaml");
+    assert!(
+        succeeds_with(&packed, &ways[0], "publisher.pub"),
+        "not as it was"
+    );
     fs::write(root.join("evil.yaml"), "kind: Evil\n").unwrap();
     assert!(
-        !accepts(&judged, &ways[1], "publisher.pub"),
+        !succeeds_with(&packed, &ways[1], "publisher.pub"),
         "an unlisted file"
     );
-    // README.txt says that sha256sum does not notice that.
-    assert!(accepts(&judged, &ways[0], "publisher.pub"));
+    // README.txt documents that sha256sum does not detect this.
+    assert!(succeeds_with(&packed, &ways[0], "publisher.pub"));
 }
 
 #[test]
 fn counter_signatures_are_checked_one_by_one() {
-    let judged = Judged::example();
-    let before = judged.desk.read(ARCHIVE);
-    judged.desk.solution(&["keygen", "reviewer"]).success();
-    judged
+    let packed = PackedArchive::example();
+    let before = packed.desk.read(ARCHIVE);
+    packed.desk.solution(&["keygen", "reviewer"]).success();
+    packed
         .desk
         .solution(&["sign", ARCHIVE, "--key", "reviewer.key"])
         .success();
-    let after = judged.desk.read(ARCHIVE);
+    let after = packed.desk.read(ARCHIVE);
     assert!(
         before[..STATEMENT.start] == after[..STATEMENT.start],
         "bytes before the statement"
@@ -135,35 +145,37 @@ fn counter_signatures_are_checked_one_by_one() {
         "bytes behind the statement"
     );
     assert!(before != after);
-    let root = judged.unpacked();
+    let root = packed.unpacked();
     let readme = readme(&root);
-    // As README.txt says: each line in place of the first.
+    // README.txt says to try each signature line in place of the first one.
     let accepted_by = |key: &str| -> Vec<usize> {
         let nth = |n: &usize| readme.replace("head -n 1", &format!("sed -n {n}p"));
-        (1..=2).filter(|n| accepts(&judged, &nth(n), key)).collect()
+        (1..=2)
+            .filter(|n| succeeds_with(&packed, &nth(n), key))
+            .collect()
     };
     let (publisher, reviewer) = (accepted_by("publisher.pub"), accepted_by("reviewer.pub"));
     assert_eq!(publisher.len(), 1);
     assert_eq!(reviewer.len(), 1);
     assert_ne!(publisher, reviewer);
-    // The lines of docs/reference/format.md find the signature of a key by the key's id.
+    // The commands of docs/reference/format.md find a key's signature by the key's id.
     let format = block("## 12. Verify manually");
     for key in ["publisher.pub", "reviewer.pub"] {
-        assert!(accepts(&judged, &format, key), "{key}");
+        assert!(succeeds_with(&packed, &format, key), "{key}");
     }
 }
 
-/// Ed25519 has one signature for a key and a message, and an envelope one spelling.
+/// Ed25519 has one signature for a key and a message, and an envelope has one spelling.
 #[test]
 fn openssl_and_coreutils_make_the_same_envelope() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         let lines = block("### A signature by another program")
             .replace("example.iso", ARCHIVE)
             .replace("hsm.pem", "publisher.key");
-        must(&judged.directory(), "sh", &["-e", "-c", &lines]);
-        let made = judged.desk.read(&format!("{ARCHIVE}.dsse.json"));
+        run_tool(&packed.directory(), "sh", &["-e", "-c", &lines]);
+        let made = packed.desk.read(&format!("{ARCHIVE}.dsse.json"));
         assert!(
-            made == judged.desk.read(ARCHIVE)[STATEMENT],
+            made == packed.desk.read(ARCHIVE)[STATEMENT],
             "the envelopes differ"
         );
     }
@@ -171,20 +183,20 @@ fn openssl_and_coreutils_make_the_same_envelope() {
 
 #[test]
 fn a_signature_by_openssl_beside_the_archive_counts() {
-    let judged = Judged::example();
-    let directory = judged.directory();
-    must(
+    let packed = PackedArchive::example();
+    let directory = packed.directory();
+    run_tool(
         &directory,
         "openssl",
         &["genpkey", "-algorithm", "ed25519", "-out", "hsm.pem"],
     );
-    must(
+    run_tool(
         &directory,
         "openssl",
         &["pkey", "-in", "hsm.pem", "-pubout", "-out", "hsm.pub"],
     );
     let lines = block("### A signature by another program").replace("example.iso", ARCHIVE);
-    must(&directory, "sh", &["-e", "-c", &lines]);
+    run_tool(&directory, "sh", &["-e", "-c", &lines]);
     let both = [
         "validate",
         ARCHIVE,
@@ -195,12 +207,12 @@ fn a_signature_by_openssl_beside_the_archive_counts() {
         "--threshold",
         "2",
     ];
-    judged.desk.solution(&both).success();
+    packed.desk.solution(&both).success();
     let beside = format!("{ARCHIVE}.dsse.json");
-    let mut bytes = judged.desk.read(&beside);
+    let mut bytes = packed.desk.read(&beside);
     assert_eq!(bytes.len(), 65_536);
-    // Any other spelling is refused: here the line feed goes from the end to the front.
+    // Any other spelling is refused: here the line feed moves from the end to the front.
     bytes.rotate_right(1);
-    judged.desk.write(&beside, bytes);
-    judged.desk.solution(&both).failure(1);
+    packed.desk.write(&beside, bytes);
+    packed.desk.solution(&both).failure(1);
 }

@@ -1,42 +1,52 @@
-//! Signing as companies do it, with the programs that they do it with: OpenSSL holds the key in place of a device, a
-//! terminal asks for the passphrase, and cosign judges the envelope.
+//! Signing in a company with real tools: OpenSSL replaces a hardware device, a terminal asks for the passphrase, and
+//! cosign verifies the envelope.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::common::{Answer, Desk};
-use crate::judged::{ARCHIVE, Judged, SIGNING, STATEMENT, ask, must};
 use crate::terminal::Terminal;
+use crate::tools::{ARCHIVE, PackedArchive, SIGNING, STATEMENT, run_tool, try_tool};
 
-/// What is typed.
+/// The passphrase.
 const PASSPHRASE: &str = "correct horse battery";
+
+/// The flags that require the signatures of the publisher and of the device.
+const BOTH: [&str; 6] = [
+    "--key",
+    "publisher.pub",
+    "--key",
+    "device.pub",
+    "--threshold",
+    "2",
+];
 
 #[test]
 fn a_passphrase_is_asked_for_and_not_shown() {
     let desk = Desk::with_archive();
     let line = format!("{PASSPHRASE}\n");
     let text = Terminal::run(&desk, "solution keygen locked --encrypt", &[])
-        .at("New passphrase for locked.key: ", &line)
-        .at("The same passphrase again: ", &line)
-        .ended(0);
+        .answer("New passphrase for locked.key: ", &line)
+        .answer("The same passphrase again: ", &line)
+        .wait_for_exit(0);
     assert!(!text.contains("horse"), "{text}");
     assert!(text.contains("encrypted"), "{text}");
     let sign = "solution sign example.iso --key locked.key";
     let text = Terminal::run(&desk, sign, &[])
-        .at("Passphrase for locked.key: ", "incorrect horse\n")
-        .ended(1);
+        .answer("Passphrase for locked.key: ", "incorrect horse\n")
+        .wait_for_exit(1);
     assert!(text.contains("does not decrypt the secret key"), "{text}");
-    // Standard output and input may be other things than the terminal.
+    // Standard output and input need not be the terminal.
     let text = Terminal::run(&desk, &format!("{sign} </dev/null >out"), &[])
-        .at("Passphrase for locked.key: ", &line)
-        .ended(0);
+        .answer("Passphrase for locked.key: ", &line)
+        .wait_for_exit(0);
     assert!(!text.contains("horse"), "{text}");
     desk.solution(&["validate", "example.iso", "--key", "locked.pub"])
         .success();
-    // OpenSSL opens the same file with the same passphrase.
+    // OpenSSL decrypts the same file with the same passphrase.
     let pass = format!("pass:{PASSPHRASE}");
     let public = ["pkey", "-in", "locked.key", "-passin", &pass, "-pubout"];
-    let public = must(&desk.path(""), "openssl", &public);
+    let public = run_tool(&desk.path(""), "openssl", &public);
     assert_eq!(public, desk.read("locked.pub"));
 }
 
@@ -48,17 +58,17 @@ fn a_passphrase_that_is_typed_badly_makes_no_key() {
         ("\n", "", "the passphrase is empty"),
     ] {
         let mut terminal = Terminal::run(&desk, "solution keygen locked --encrypt", &[])
-            .at("New passphrase for locked.key: ", first);
+            .answer("New passphrase for locked.key: ", first);
         if !second.is_empty() {
-            terminal = terminal.at("The same passphrase again: ", second);
+            terminal = terminal.answer("The same passphrase again: ", second);
         }
-        let text = terminal.ended(1);
+        let text = terminal.wait_for_exit(1);
         assert!(text.contains(words), "{text}");
         assert_eq!(desk.names(), [] as [&str; 0], "{text}");
     }
 }
 
-/// Ctrl-C at the question: nothing was signed, and the terminal shows again what is typed.
+/// Ctrl-C at the question signs nothing, and restores the terminal's echo.
 #[test]
 fn a_question_can_be_refused() {
     let desk = Desk::with_archive();
@@ -68,8 +78,8 @@ fn a_question_can_be_refused() {
     let before = desk.read("example.iso");
     let line = "trap : INT; solution sign example.iso --key locked.key; echo ended $?; stty -a";
     let text = Terminal::run(&desk, line, &[])
-        .at("Passphrase for locked.key: ", "half\x03")
-        .ended(0);
+        .answer("Passphrase for locked.key: ", "half\x03")
+        .wait_for_exit(0);
     assert!(
         text.contains("interrupted: nothing was changed") && text.contains("ended 130"),
         "{text}"
@@ -79,54 +89,38 @@ fn a_question_can_be_refused() {
     assert!(desk.read("example.iso") == before, "it was written to");
 }
 
-/// A desk with an archive, and a key that OpenSSL alone holds: `device.pem`.
-fn with_device() -> Desk {
+/// Returns a desk with an archive, and a key that only OpenSSL uses: `device.pem`.
+fn desk_with_device() -> Desk {
     let desk = Desk::with_archive();
     let make = ["genpkey", "-algorithm", "ed25519", "-out", "device.pem"];
-    must(&desk.path(""), "openssl", &make);
+    run_tool(&desk.path(""), "openssl", &make);
     let public = ["pkey", "-in", "device.pem", "-pubout", "-out", "device.pub"];
-    must(&desk.path(""), "openssl", &public);
+    run_tool(&desk.path(""), "openssl", &public);
     desk
 }
 
-/// Lets OpenSSL sign what the program writes for a device.
+/// Signs the program's payload for a device with OpenSSL.
 fn sign_outside(desk: &Desk, payload: &str, signature: &str) {
     let sign = ["pkeyutl", "-sign", "-rawin", "-inkey", "device.pem"];
     let files = ["-in", payload, "-out", signature];
-    must(&desk.path(""), "openssl", &[&sign[..], &files].concat());
+    run_tool(&desk.path(""), "openssl", &[&sign[..], &files].concat());
 }
 
 #[test]
 fn openssl_signs_in_place_of_a_device() {
-    let desk = with_device();
+    let desk = desk_with_device();
     let before = desk.read("example.iso");
     desk.solution(&["sign", "example.iso", "--payload-out", "payload"])
         .success();
     sign_outside(&desk, "payload", "signature");
-    let both = [
-        "--key",
-        "publisher.pub",
-        "--key",
-        "device.pub",
-        "--threshold",
-        "2",
-    ];
-    desk.report(&both, 1);
-    for detached in [&["--detached"][..], &[]] {
-        let attach = [
-            "sign",
-            "example.iso",
-            "--attach",
-            "signature",
-            "--key",
-            "device.pub",
-        ];
-        desk.solution(&[&attach[..], detached].concat()).success();
-        desk.report(&both, 0);
-        assert_eq!(desk.read("example.iso") == before, !detached.is_empty());
-        let _ = std::fs::remove_file(desk.path("example.iso.dsse.json"));
-    }
-    // The archive is the one that the key itself would have made, since Ed25519 has one signature.
+    desk.report(&BOTH, 1);
+    let attach = |file: &str| {
+        let attach = ["sign", "example.iso", "--attach", file];
+        desk.solution(&[&attach[..], &["--key", "device.pub"]].concat())
+    };
+    attach("signature").success();
+    desk.report(&BOTH, 0);
+    // The archive equals the one that the key itself would have signed, because Ed25519 has one signature.
     desk.write("again.iso", &before);
     desk.solution(&["sign", "again.iso", "--key", "device.pem"])
         .success();
@@ -134,9 +128,9 @@ fn openssl_signs_in_place_of_a_device() {
         desk.read("again.iso") == desk.read("example.iso"),
         "they differ"
     );
-    // A signature in base64, as key services hand it out; and one of the payload's hash, a common mistake.
+    // A base64 signature, as key services return it, and a signature of the payload's hash, which is a common mistake.
     desk.write("example.iso", &before);
-    must(
+    run_tool(
         &desk.path(""),
         "sh",
         &[
@@ -146,24 +140,13 @@ fn openssl_signs_in_place_of_a_device() {
         ],
     );
     sign_outside(&desk, "hash", "of-the-hash");
-    let attach = |file: &str| {
-        let attach = [
-            "sign",
-            "example.iso",
-            "--attach",
-            file,
-            "--key",
-            "device.pub",
-        ];
-        desk.solution(&attach)
-    };
     let text = attach("of-the-hash").failure(1);
     assert!(text.contains("not its hash"), "{text}");
     attach("text").success();
-    desk.report(&both, 0);
+    desk.report(&BOTH, 0);
 }
 
-/// The lines of docs/how-to/publish/signing.md in the first block that holds these words.
+/// Returns the commands of docs/how-to/publish/signing.md in the first block with these words.
 fn lines_with(words: &str) -> String {
     let blocks = SIGNING.split("\n```\n");
     blocks
@@ -174,16 +157,16 @@ fn lines_with(words: &str) -> String {
         .to_owned()
 }
 
-/// Runs lines of docs/how-to/publish/signing.md on a copy of the archive, where `solution` is the program.
+/// Runs commands of docs/how-to/publish/signing.md on a copy of the archive, where `solution` is the program.
 fn follow(desk: &Desk, lines: &str) {
-    followed(desk, lines).success();
+    run_guide(desk, lines).success();
 }
 
-/// The answer to the same.
-fn followed(desk: &Desk, lines: &str) -> Answer {
+/// Returns the answer of these commands.
+fn run_guide(desk: &Desk, lines: &str) -> Answer {
     let program = Path::new(env!("CARGO_BIN_EXE_solution"));
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
-    Answer::of(
+    Answer::from_command(
         Command::new("sh")
             .args(["-e", "-c", lines])
             .current_dir(desk.path(""))
@@ -201,29 +184,20 @@ fn openssl_checks_a_signed_list_of_checksums() {
     let by_hand = lines_with("application/vnd.solutions.checksums.v1");
     follow(&desk, &by_hand);
     desk.write("a.deb", "b");
-    let said = followed(&desk, &by_hand).failure(1);
+    let said = run_guide(&desk, &by_hand).failure(1);
     assert!(said.contains("a.deb: FAILED"), "{said}");
 }
 
-const BOTH: [&str; 6] = [
-    "--key",
-    "publisher.pub",
-    "--key",
-    "device.pub",
-    "--threshold",
-    "2",
-];
-
 #[test]
 fn the_guides_way_with_a_device() {
-    let desk = with_device();
+    let desk = desk_with_device();
     desk.write("shop.iso", desk.read("example.iso"));
     follow(&desk, &lines_with("-inkey device.pem"));
     desk.solution(&[&["validate", "shop.iso"], &BOTH[..]].concat())
         .success();
 }
 
-/// `SoftHSM` is a device as PKCS#11 sees it: the key is made in it and never leaves it.
+/// `SoftHSM` is a PKCS#11 device: the key is generated in it and never leaves it.
 #[test]
 fn the_guides_way_with_a_pkcs11_device() {
     const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
@@ -258,12 +232,12 @@ fn the_guides_way_with_a_pkcs11_device() {
 
 #[test]
 fn a_key_that_openssl_encrypted_packs_and_signs() {
-    let desk = with_device();
+    let desk = desk_with_device();
     desk.write("pass", format!("{PASSPHRASE}\nnot this line\n"));
     let topk8 = ["pkcs8", "-topk8", "-in", "device.pem", "-out", "locked.pem"];
     let pass = format!("pass:{PASSPHRASE}");
     let options = ["-scrypt", "-passout", &pass];
-    must(&desk.path(""), "openssl", &[&topk8[..], &options].concat());
+    run_tool(&desk.path(""), "openssl", &[&topk8[..], &options].concat());
     let pack = ["pack", "source", "-o", "locked.iso", "--key", "locked.pem"];
     let given = ["--passphrase-file", "pass"];
     desk.solution(&[&pack[..], &given].concat()).success();
@@ -271,7 +245,7 @@ fn a_key_that_openssl_encrypted_packs_and_signs() {
         .success();
 }
 
-/// The policies of the machine, where `/etc` is an empty file system of this test's own.
+/// The machine's policies, in an `/etc` that is an empty file system of this test.
 #[test]
 fn the_policies_of_the_machine_count_for_everybody() {
     let desk = Desk::with_archive();
@@ -282,7 +256,7 @@ fn the_policies_of_the_machine_count_for_everybody() {
         let mut unshare = Command::new("unshare");
         let desk = desk.path("");
         unshare.args(["--mount", "--map-root-user", "--", "sh", "-e", "-c", &line]);
-        Answer::of(unshare.arg(desk))
+        Answer::from_command(unshare.arg(desk))
     };
     let add = "solution trust add acme --key publisher.pub --solutions '*' --system";
     run(&format!(
@@ -301,7 +275,7 @@ fn the_policies_of_the_machine_count_for_everybody() {
         text.contains("`/etc/solution/trust.d` is writable by other users"),
         "{text}"
     );
-    // A user's policy of the same name, or for the same Solutions, is refused instead of chosen between.
+    // If a user's policy has the same name, or is for the same Solutions, the program refuses both.
     let text = run(&format!(
         "{add} && solution trust add acme --key publisher.pub --solutions shop"
     ))
@@ -314,10 +288,10 @@ fn the_policies_of_the_machine_count_for_everybody() {
     assert!(text.contains("both apply to `*`"), "{text}");
 }
 
-/// Whether cosign accepts an envelope over a file, by this key.
+/// Returns whether cosign accepts an envelope over a file, by this key.
 fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/program");
-    let program = Answer::of(Command::new(program).args(["cosign", "--path"])).success();
+    let program = Answer::from_command(Command::new(program).args(["cosign", "--path"])).success();
     let lines = SIGNING
         .split_once("cosign verify-blob-attestation")
         .expect("docs/how-to/publish/signing.md has the line")
@@ -332,38 +306,38 @@ fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
         "HOME=. {} verify-blob-attestation {arguments}",
         program.trim()
     );
-    ask(directory, "sh", &["-e", "-c", &line]).good
+    try_tool(directory, "sh", &["-e", "-c", &line]).good
 }
 
-/// By the very line of docs/how-to/publish/signing.md.
+/// This is the command of docs/how-to/publish/signing.md.
 #[test]
 fn cosign_accepts_the_envelope_and_nothing_else() {
-    let judged = Judged::example();
-    let directory = judged.directory();
-    judged.desk.solution(&["keygen", "reviewer"]).success();
-    judged.desk.solution(&["keygen", "stranger"]).success();
-    let root = judged.unpacked();
+    let packed = PackedArchive::example();
+    let directory = packed.directory();
+    packed.desk.solution(&["keygen", "reviewer"]).success();
+    packed.desk.solution(&["keygen", "stranger"]).success();
+    let root = packed.unpacked();
     std::fs::copy(root.join("SHA256SUMS"), directory.join("sums")).unwrap();
     let envelope = |name: &str| {
-        let archive = judged.desk.read(ARCHIVE);
-        judged.desk.write(name, &archive[STATEMENT]);
+        let archive = packed.desk.read(ARCHIVE);
+        packed.desk.write(name, &archive[STATEMENT]);
     };
     envelope("one.json");
     let sign = ["sign", ARCHIVE, "--key", "reviewer.key"];
-    judged.desk.solution(&sign).success();
+    packed.desk.solution(&sign).success();
     envelope("two.json");
     assert!(cosign(&directory, "one.json", "publisher.pub", "sums"));
-    // With several signatures, each key finds its own.
+    // With multiple signatures, each key finds its own.
     for key in ["publisher.pub", "reviewer.pub"] {
         assert!(cosign(&directory, "two.json", key, "sums"), "{key}");
     }
     assert!(!cosign(&directory, "one.json", "reviewer.pub", "sums"));
     assert!(!cosign(&directory, "two.json", "stranger.pub", "sums"));
-    let sums = judged.desk.read("sums");
-    judged.desk.write("altered", [&sums[..], b"\n"].concat());
+    let sums = packed.desk.read("sums");
+    packed.desk.write("altered", [&sums[..], b"\n"].concat());
     assert!(!cosign(&directory, "one.json", "publisher.pub", "altered"));
-    let mut altered = judged.desk.read("one.json");
+    let mut altered = packed.desk.read("one.json");
     altered[40] ^= 1;
-    judged.desk.write("altered.json", &altered);
+    packed.desk.write("altered.json", &altered);
     assert!(!cosign(&directory, "altered.json", "publisher.pub", "sums"));
 }

@@ -1,4 +1,4 @@
-//! The tree as other readers of ISO 9660, Rock Ridge and Joliet see it.
+//! The tree of an archive, read by other implementations of ISO 9660, Rock Ridge and Joliet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,20 +11,22 @@ use hadris_iso::Namespace;
 use hadris_iso::sync::IsoFs;
 use hadris_storage::host::FileDevice;
 
-use crate::judged::{ARCHIVE, Facts, Judged, Tree, ask, must, text, tree_of};
+use crate::tools::{
+    ARCHIVE, FileFacts, PackedArchive, Tree, run_tool, run_tool_for_text, tree_of, try_tool,
+};
 
 #[test]
 fn xorriso_unpacks_the_tree_with_its_modes_and_times() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         let arguments = ["-osirrox", "on", "-indev", ARCHIVE, "-extract", "/", "out"];
-        let verdict = ask(&judged.directory(), "xorriso", &arguments);
-        assert!(verdict.good, "{}", verdict.stderr);
+        let output = try_tool(&packed.directory(), "xorriso", &arguments);
+        assert!(output.good, "{}", output.stderr);
         for word in ["WARNING", "SORRY", "FAILURE", "FATAL", "MISHAP"] {
-            assert!(!verdict.stderr.contains(word), "{}", verdict.stderr);
+            assert!(!output.stderr.contains(word), "{}", output.stderr);
         }
-        let out = judged.desk.path("out");
-        judged.assert_files("xorriso", &tree_of(&out));
-        for path in judged.paths() {
+        let out = packed.desk.path("out");
+        packed.assert_files("xorriso", &tree_of(&out));
+        for path in packed.paths() {
             let metadata = fs::symlink_metadata(out.join(&path[1..])).unwrap();
             let mode = if metadata.is_dir() {
                 0o40_555
@@ -40,18 +42,18 @@ fn xorriso_unpacks_the_tree_with_its_modes_and_times() {
 
 #[test]
 fn bsdtar_unpacks_the_tree_with_one_file_for_each_content() {
-    for judged in Judged::all() {
-        fs::create_dir(judged.desk.path("out")).unwrap();
-        let verdict = ask(
-            &judged.directory(),
+    for packed in PackedArchive::all() {
+        fs::create_dir(packed.desk.path("out")).unwrap();
+        let output = try_tool(
+            &packed.directory(),
             "bsdtar",
             &["-xf", ARCHIVE, "-C", "out"],
         );
-        assert!(verdict.good, "{}", verdict.stderr);
-        assert_eq!(verdict.stderr, "");
-        let out = judged.desk.path("out");
-        judged.assert_files("bsdtar", &tree_of(&out));
-        for (path, links) in judged.links() {
+        assert!(output.good, "{}", output.stderr);
+        assert_eq!(output.stderr, "");
+        let out = packed.desk.path("out");
+        packed.assert_files("bsdtar", &tree_of(&out));
+        for (path, links) in packed.links() {
             assert_eq!(
                 fs::metadata(out.join(path)).unwrap().nlink(),
                 links,
@@ -63,32 +65,32 @@ fn bsdtar_unpacks_the_tree_with_one_file_for_each_content() {
 
 #[test]
 fn seven_zip_unpacks_the_tree() {
-    for judged in Judged::all() {
-        let talk = text(&judged.directory(), "7z", &["x", "-bd", "-oout", ARCHIVE]);
+    for packed in PackedArchive::all() {
+        let talk = run_tool_for_text(&packed.directory(), "7z", &["x", "-bd", "-oout", ARCHIVE]);
         assert!(talk.contains("Everything is Ok"), "{talk}");
         assert!(!talk.contains("arning"), "{talk}");
-        judged.assert_files("7z", &tree_of(&judged.desk.path("out")));
+        packed.assert_files("7z", &tree_of(&packed.desk.path("out")));
     }
 }
 
 #[test]
 fn sha256sum_accepts_the_tree() {
-    for judged in Judged::all() {
-        let root = judged.unpacked();
-        let said = text(&root, "sha256sum", &["-c", "--strict", "SHA256SUMS"]);
-        // Every file but the list itself and the statement.
-        assert_eq!(said.lines().count(), judged.files.len() - 2);
+    for packed in PackedArchive::all() {
+        let root = packed.unpacked();
+        let said = run_tool_for_text(&root, "sha256sum", &["-c", "--strict", "SHA256SUMS"]);
+        // Every file except the list itself and the statement.
+        assert_eq!(said.lines().count(), packed.files.len() - 2);
         assert!(said.lines().all(|line| line.ends_with(": OK")), "{said}");
         fs::write(root.join("index.json"), "{}").unwrap();
-        let verdict = ask(&root, "sha256sum", &["-c", "--strict", "SHA256SUMS"]);
-        assert!(!verdict.good);
+        let output = try_tool(&root, "sha256sum", &["-c", "--strict", "SHA256SUMS"]);
+        assert!(!output.good);
     }
 }
 
-/// What `isoinfo -f` lists, in its order.
-fn listing(judged: &Judged, names: &[&str]) -> Vec<String> {
+/// Returns the output of `isoinfo -f`, in its order.
+fn listing(packed: &PackedArchive, names: &[&str]) -> Vec<String> {
     let arguments = [&["-i", ARCHIVE, "-f"], names].concat();
-    let listing = text(&judged.directory(), "isoinfo", &arguments);
+    let listing = run_tool_for_text(&packed.directory(), "isoinfo", &arguments);
     listing
         .lines()
         .map(|line| line.trim_end().to_owned())
@@ -102,30 +104,30 @@ fn sorted(mut lines: Vec<String>) -> Vec<String> {
 
 #[test]
 fn isoinfo_reads_every_file_by_each_of_its_names() {
-    for judged in Judged::all() {
-        let rock_ridge = listing(&judged, &["-R"]);
-        assert_eq!(sorted(rock_ridge.clone()), judged.paths());
-        assert_eq!(sorted(listing(&judged, &["-J"])), judged.paths());
-        // Rock Ridge names stand in the records of the plain ones, so both lists have one order.
-        let plain = listing(&judged, &[]);
+    for packed in PackedArchive::all() {
+        let rock_ridge = listing(&packed, &["-R"]);
+        assert_eq!(sorted(rock_ridge.clone()), packed.paths());
+        assert_eq!(sorted(listing(&packed, &["-J"])), packed.paths());
+        // Rock Ridge names are in the records of the plain names, so both lists have the same order.
+        let plain = listing(&packed, &[]);
         assert_eq!(plain.len(), rock_ridge.len());
         assert_eq!(plain.iter().collect::<BTreeSet<_>>().len(), plain.len());
         for (plain, path) in plain.iter().zip(&rock_ridge) {
-            let Some(facts) = judged.files.get(&path[1..]) else {
+            let Some(facts) = packed.files.get(&path[1..]) else {
                 assert_plain_name(plain, "");
                 continue;
             };
             assert_plain_name(plain, ";1");
             for (names, name) in [(&["-R"][..], path), (&["-J"], path), (&[], plain)] {
                 let arguments = [&["-i", ARCHIVE], names, &["-x", name]].concat();
-                let bytes = must(&judged.directory(), "isoinfo", &arguments);
-                assert_eq!(Facts::of(&bytes), *facts, "{names:?} {name}");
+                let bytes = run_tool(&packed.directory(), "isoinfo", &arguments);
+                assert_eq!(FileFacts::from_bytes(&bytes), *facts, "{names:?} {name}");
             }
         }
     }
 }
 
-/// ECMA-119 7.5.1 and 7.6.1 at level 3, but for the dot that separates an extension.
+/// Asserts a name of ECMA-119 7.5.1 and 7.6.1 at level 3, except for the dot that separates an extension.
 #[track_caller]
 fn assert_plain_name(path: &str, end: &str) {
     let name = path.rsplit('/').next().unwrap();
@@ -152,9 +154,9 @@ pub(crate) struct Line {
     pub(crate) sector: u64,
 }
 
-/// The lines of `isoinfo -R -l`, by path; directories are found as their own `.`.
-pub(crate) fn long_listing(judged: &Judged) -> BTreeMap<String, Line> {
-    let listing = text(&judged.directory(), "isoinfo", &["-i", ARCHIVE, "-R", "-l"]);
+/// Returns the lines of `isoinfo -R -l`, by path. A directory's line is that of its own `.`.
+pub(crate) fn long_listing(packed: &PackedArchive) -> BTreeMap<String, Line> {
+    let listing = run_tool_for_text(&packed.directory(), "isoinfo", &["-i", ARCHIVE, "-R", "-l"]);
     let mut lines = BTreeMap::new();
     let mut directory = String::new();
     for line in listing.lines() {
@@ -187,12 +189,12 @@ pub(crate) fn long_listing(judged: &Judged) -> BTreeMap<String, Line> {
 
 #[test]
 fn isoinfo_sees_modes_links_and_one_place_for_each_content() {
-    for judged in Judged::all() {
-        let lines = long_listing(&judged);
-        assert_eq!(lines.len(), judged.paths().len() + 1);
+    for packed in PackedArchive::all() {
+        let lines = long_listing(&packed);
+        assert_eq!(lines.len(), packed.paths().len() + 1);
         let mut places: BTreeMap<&str, u64> = BTreeMap::new();
-        for (path, count) in judged.links() {
-            let (line, facts) = (&lines[path], &judged.files[path]);
+        for (path, count) in packed.links() {
+            let (line, facts) = (&lines[path], &packed.files[path]);
             assert_eq!(
                 (line.mode.as_str(), line.links),
                 ("-r--r--r--", count),
@@ -209,7 +211,7 @@ fn isoinfo_sees_modes_links_and_one_place_for_each_content() {
         assert_eq!(lines["CONTENTS"].sector, 64);
         let directories: Vec<_> = lines
             .iter()
-            .filter(|(path, _)| !judged.files.contains_key(*path))
+            .filter(|(path, _)| !packed.files.contains_key(*path))
             .collect();
         for (path, line) in &directories {
             let inside = |other: &&str| {
@@ -232,15 +234,15 @@ fn isoinfo_sees_modes_links_and_one_place_for_each_content() {
 
 #[test]
 fn the_volume_is_known_by_its_names() {
-    for judged in Judged::all() {
-        let id = judged.solution_id();
+    for packed in PackedArchive::all() {
+        let id = packed.solution_id();
         let upper = id.to_uppercase().replace(['-', '.'], "_");
         let volume = &upper[..upper.len().min(32)];
-        let described = text(&judged.directory(), "isoinfo", &["-i", ARCHIVE, "-d"]);
+        let described = run_tool_for_text(&packed.directory(), "isoinfo", &["-i", ARCHIVE, "-d"]);
         for line in [
             format!("Volume id: {volume}"),
             format!("Volume set id: {id}"),
-            format!("Volume size is: {}", judged.desk.read(ARCHIVE).len() / 2048),
+            format!("Volume size is: {}", packed.desk.read(ARCHIVE).len() / 2048),
             "Joliet with UCS level 3 found".to_owned(),
             "Rock Ridge signatures version 1 found".to_owned(),
         ] {
@@ -249,8 +251,8 @@ fn the_volume_is_known_by_its_names() {
                 "{line}: {described}"
             );
         }
-        // What upstream's import asks first.
-        let kind = text(&judged.directory(), "file", &[ARCHIVE]);
+        // Upstream's import checks this first.
+        let kind = run_tool_for_text(&packed.directory(), "file", &[ARCHIVE]);
         assert!(
             kind.contains("ISO 9660") && kind.contains(&format!("'{volume}'")),
             "{kind}"
@@ -260,11 +262,14 @@ fn the_volume_is_known_by_its_names() {
 
 #[test]
 fn upstream_reads_the_manifest_before_mounting() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         let arguments = ["-x", "/MANIFEST.YAML;1", "-i", ARCHIVE];
-        let manifest = must(&judged.directory(), "isoinfo", &arguments);
-        assert_eq!(Facts::of(&manifest), judged.files["manifest.yaml"]);
-        let id = judged.statement()["predicate"]["name"].clone();
+        let manifest = run_tool(&packed.directory(), "isoinfo", &arguments);
+        assert_eq!(
+            FileFacts::from_bytes(&manifest),
+            packed.files["manifest.yaml"]
+        );
+        let id = packed.statement()["predicate"]["name"].clone();
         let line = format!("  name: '{}'", id.as_str().unwrap());
         let manifest = String::from_utf8(manifest).unwrap();
         assert!(manifest.lines().any(|found| found == line), "{manifest}");
@@ -273,14 +278,14 @@ fn upstream_reads_the_manifest_before_mounting() {
 
 #[test]
 fn hadris_reads_the_tree_in_both_namespaces() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         for namespace in [
             Namespace::Preferred,
             Namespace::RockRidge,
             Namespace::Joliet,
         ] {
-            let found = read_by_hadris(&judged.desk.path(ARCHIVE), namespace);
-            judged.assert_files(&format!("hadris {namespace:?}"), &found);
+            let found = read_by_hadris(&packed.desk.path(ARCHIVE), namespace);
+            packed.assert_files(&format!("hadris {namespace:?}"), &found);
         }
     }
 }
@@ -300,7 +305,7 @@ fn read_by_hadris(image: &Path, namespace: Namespace) -> Tree {
                 continue;
             }
             let length = usize::try_from(entry.metadata().len()).unwrap();
-            // One byte more than there should be, to see that the file ends.
+            // Read one byte too many, to check that the file ends.
             let mut bytes = vec![0; length + 1];
             let mut done = 0;
             loop {
@@ -313,7 +318,7 @@ fn read_by_hadris(image: &Path, namespace: Namespace) -> Tree {
                 }
             }
             assert!(
-                tree.insert(path.clone(), Facts::of(&bytes[..done]))
+                tree.insert(path.clone(), FileFacts::from_bytes(&bytes[..done]))
                     .is_none(),
                 "{path} twice"
             );

@@ -1,14 +1,13 @@
-//! Archives by upstream's own tools and flags, converted: the images of what is packed then are those of before, byte
-//! for byte.
+//! Archives by upstream's own tools and flags are converted: the packed images equal the original ones, byte for byte.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::foreign::UPSTREAM;
-use crate::judged::{ARCHIVE, Judged, Tree, ask, expected, must, tree_of};
+use crate::tools::{ARCHIVE, PackedArchive, Tree, expected, run_tool, tree_of, try_tool};
 
-/// The manifest as upstream's generator writes it, with the mistake that its example's Makefile makes.
+/// The manifest as upstream's generator writes it, with the mistake in its example's Makefile.
 const MANIFEST: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: Solution
 metadata:
@@ -23,9 +22,9 @@ spec:
   version: 1.0.0
 ";
 
-/// The example as a tree that upstream's build makes: no statement, no lists, no OCI layout, equal blobs hard-linked.
-fn upstream_tree(judged: &Judged) -> PathBuf {
-    let tree = judged.unpacked();
+/// Returns the example as upstream's build writes it: no statement, no lists, no OCI layout, equal blobs hard-linked.
+fn upstream_tree(packed: &PackedArchive) -> PathBuf {
+    let tree = packed.unpacked();
     for file in [
         "statement.dsse.json",
         "CONTENTS",
@@ -44,7 +43,7 @@ fn upstream_tree(judged: &Judged) -> PathBuf {
     tree
 }
 
-/// As `hardlink -c` does.
+/// Replaces equal files by hard links, as `hardlink -c` does.
 fn link_equal_files(tree: &Path) {
     let mut first: HashMap<String, String> = HashMap::new();
     for (path, facts) in tree_of(tree) {
@@ -56,7 +55,7 @@ fn link_equal_files(tree: &Path) {
     }
 }
 
-/// The files of images as skopeo's `dir:` has them.
+/// Returns the files of images in the layout of skopeo's `dir:`.
 fn images(tree: &Tree) -> Tree {
     let files = tree.iter().filter(|(path, _)| path.starts_with("images/"));
     files
@@ -66,22 +65,22 @@ fn images(tree: &Tree) -> Tree {
 
 #[test]
 fn an_archive_by_upstreams_tools_is_packed_with_the_same_images() {
-    let judged = Judged::example();
-    upstream_tree(&judged);
-    let before = images(&judged.files);
+    let packed = PackedArchive::example();
+    upstream_tree(&packed);
+    let before = images(&packed.files);
     assert!(before.len() > 4, "{before:?}");
     for (tool, first) in [("genisoimage", &[][..]), ("xorriso", &["-as", "mkisofs"])] {
         let upstream = format!("{tool}.iso");
         let last = ["-input-charset", "iso8859-1", "-o", &upstream, "mounted"];
         let arguments = [first, &UPSTREAM[..], &last].concat();
-        must(&judged.directory(), tool, &arguments);
+        run_tool(&packed.directory(), tool, &arguments);
         let source = format!("from-{tool}");
-        let said = judged
+        let said = packed
             .desk
             .solution(&["init", "--from", &upstream, &source])
             .success();
         assert!(said.contains("solution.yaml"), "{said}");
-        let notes = fs::read_to_string(judged.desk.path(&source).join("NOTES.md")).unwrap();
+        let notes = fs::read_to_string(packed.desk.path(&source).join("NOTES.md")).unwrap();
         assert!(
             notes.contains("**:1.0.0**") && notes.contains("**bin/**"),
             "{notes}"
@@ -95,9 +94,9 @@ fn an_archive_by_upstreams_tools_is_packed_with_the_same_images() {
             "publisher.key",
             "--force",
         ];
-        judged.desk.solution(&pack).success();
-        assert_eq!(images(&expected(&judged.desk)), before, "{tool}");
-        judged
+        packed.desk.solution(&pack).success();
+        assert_eq!(images(&expected(&packed.desk)), before, "{tool}");
+        packed
             .desk
             .solution(&["validate", ARCHIVE, "--key", "publisher.pub"])
             .success();
@@ -106,8 +105,8 @@ fn an_archive_by_upstreams_tools_is_packed_with_the_same_images() {
 
 #[test]
 fn an_archive_that_was_cut_short_becomes_nothing() {
-    let judged = Judged::example();
-    upstream_tree(&judged);
+    let packed = PackedArchive::example();
+    upstream_tree(&packed);
     // Without the padding, the image ends with its last file.
     let last = [
         "-no-pad",
@@ -117,23 +116,23 @@ fn an_archive_that_was_cut_short_becomes_nothing() {
         "whole.iso",
         "mounted",
     ];
-    must(
-        &judged.directory(),
+    run_tool(
+        &packed.directory(),
         "genisoimage",
         &[&UPSTREAM[..], &last].concat(),
     );
-    let whole = judged.desk.read("whole.iso");
-    judged.desk.write("cut.iso", &whole[..whole.len() - 2048]);
-    let said = judged
+    let whole = packed.desk.read("whole.iso");
+    packed.desk.write("cut.iso", &whole[..whole.len() - 2048]);
+    let said = packed
         .desk
         .solution(&["init", "--from", "cut.iso", "tree"])
         .failure(1);
     assert!(said.contains("the end of the image is missing"), "{said}");
-    assert!(!judged.desk.path("tree").exists());
-    // `file` and the read of the manifest, which are all that upstream looks at before it mounts, see nothing wrong.
+    assert!(!packed.desk.path("tree").exists());
+    // Upstream only runs `file` and reads the manifest before it mounts an archive. Both succeed.
     assert!(
-        ask(
-            &judged.directory(),
+        try_tool(
+            &packed.directory(),
             "isoinfo",
             &["-i", "cut.iso", "-x", "/MANIFEST.YAML;1"]
         )

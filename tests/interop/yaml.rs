@@ -1,4 +1,4 @@
-//! YAML of others means to us what it means to Helm and kubectl, whose reader is asked: `tools/yaml`.
+//! The program's YAML reader agrees with that of Helm and kubectl, which `tools/yaml` runs.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::common::Answer;
 
-/// Changed texts that are compared, besides those of the corpus.
+/// The number of mutated texts to compare, in addition to the corpus.
 const CHANGED: usize = 60_000;
-/// Bytes of a text that is changed: most changes to a longer one are alike.
+/// The maximum size of a mutated text in bytes: most mutations of a longer one are alike.
 const SHORT: usize = 1500;
 
-/// The reader of YAML that Helm and kubectl use.
+/// The YAML reader of Helm and kubectl.
 struct GoReader {
     child: Child,
     questions: Option<ChildStdin>,
@@ -58,11 +58,11 @@ impl Drop for GoReader {
     }
 }
 
-/// The breaks that end a line to Go.
+/// The line breaks of the Go reader.
 const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Returns how both understand a text if they do not understand it alike. What is ambiguous, or more than is read, may be
-/// refused by us alone, and so may what stands behind the first document, which Go does not read.
+/// Returns both results if the readers disagree about a text. The program alone may refuse an ambiguous text, or one
+/// that exceeds its limits. It may also refuse content after the first document, which Go does not read.
 fn difference(go: &mut GoReader, text: &[u8]) -> Option<String> {
     let theirs = go.ask(text);
     let ours = yaml::go::from_slice(text).map_err(|error| error.to_string());
@@ -70,7 +70,7 @@ fn difference(go: &mut GoReader, text: &[u8]) -> Option<String> {
     let is_alike = match (&ours, &theirs) {
         (Ok(ours), Ok(theirs)) => ours == theirs,
         (Err(words), Ok(theirs)) => {
-            // Of what a later equal key replaces, Go makes no JSON, and so does not see that it cannot.
+            // Go ignores values that a later equal key replaces, and so does not detect that they have no JSON form.
             let refusals = [AMBIGUOUS, "nested deeper than", "unsupported map key"];
             let is_ours = refusals.iter().any(|refusal| words.contains(refusal));
             is_ours || is_first_document(&text, theirs)
@@ -81,7 +81,7 @@ fn difference(go: &mut GoReader, text: &[u8]) -> Option<String> {
     (!is_alike).then(|| format!("{text:?}\n  here: {ours:?}\n  Go:   {theirs:?}"))
 }
 
-/// Whether a value is that of the first document of a text with more behind it.
+/// Returns whether a value is that of the first document of a text with multiple documents.
 fn is_first_document(text: &str, value: &Value) -> bool {
     let breaks = text.match_indices(BREAKS);
     let mut lines = breaks.map(|(at, found)| at + found.len());
@@ -109,7 +109,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A row of numbers that is the same each time (xorshift).
+/// A random number generator with a fixed seed (xorshift).
 struct Numbers(u64);
 
 impl Numbers {
@@ -121,7 +121,7 @@ impl Numbers {
     }
 }
 
-/// What makes another text of one.
+/// The texts that a mutation inserts.
 const PIECES: &[&str] = &[
     ":",
     " ",
@@ -216,7 +216,7 @@ fn changed(text: &str, numbers: &mut Numbers) -> String {
 #[test]
 fn yaml_of_others_means_what_it_means_to_helm() {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/program");
-    let path = Answer::of(Command::new(program).args(["yaml", "--path"])).success();
+    let path = Answer::from_command(Command::new(program).args(["yaml", "--path"])).success();
     let program = Path::new(path.trim());
     let mut go = GoReader::new(program);
     let mut paths = Vec::new();

@@ -1,5 +1,5 @@
-//! `solution archive mount`: this machine's kernel shows an archive through FUSE; and a full disk of `solution archive extract`. Takes root
-//! and /dev/fuse.
+//! `solution archive mount` with this machine's kernel and FUSE, and `solution archive extract` to a full disk. Needs
+//! root and /dev/fuse.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::common::{Answer, Desk};
 use crate::stages;
 
-/// The program while it serves a mount.
+/// A running program that serves a mount.
 pub(crate) struct Serving {
     child: Child,
     pub(crate) directory: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Serving {
 
 impl Serving {
     /// Mounts an archive.
-    pub(crate) fn begin(desk: &Desk, archive: &str) -> Self {
+    pub(crate) fn start(desk: &Desk, archive: &str) -> Self {
         let directory = desk.path("mnt");
         fs::create_dir(&directory).unwrap();
         let mut command = desk.command();
@@ -39,7 +39,7 @@ impl Serving {
         serving
     }
 
-    /// Waits until the program ends well, and returns what it said.
+    /// Waits until the program ends successfully, and returns its output.
     fn end(mut self) -> String {
         let mut said = String::new();
         let mut stderr = self.child.stderr.take().unwrap();
@@ -61,7 +61,7 @@ impl Serving {
 #[test]
 fn an_archive_is_read_as_a_folder() {
     let desk = Desk::with_archive();
-    let serving = Serving::begin(&desk, "example.iso");
+    let serving = Serving::start(&desk, "example.iso");
     let listed = stages::list(&desk.path("example.iso"));
     let mount = &serving.directory;
     let files = listed.files();
@@ -71,7 +71,7 @@ fn an_archive_is_read_as_a_folder() {
         assert!(fs::read(&path).unwrap() == listed, "{}", entry.path);
         let found = fs::metadata(&path).unwrap();
         let same = files.root().files().iter();
-        let names = same.filter(|it| it.digest == entry.digest).count();
+        let names = same.filter(|other| other.digest == entry.digest).count();
         assert_eq!(
             (found.mode(), found.nlink()),
             (0o100_444, names as u64),
@@ -80,10 +80,10 @@ fn an_archive_is_read_as_a_folder() {
         );
     }
     let mut find = Command::new("find");
-    let found = Answer::of(find.args([".", "-type", "f"]).current_dir(mount)).success();
+    let found = Answer::from_command(find.args([".", "-type", "f"]).current_dir(mount)).success();
     assert_eq!(found.lines().count(), files.root().files().len(), "{found}");
     let mut sums = Command::new("sha256sum");
-    Answer::of(
+    Answer::from_command(
         sums.args(["-c", "--quiet", "SHA256SUMS"])
             .current_dir(mount),
     )
@@ -104,9 +104,9 @@ fn a_file_that_is_not_what_was_signed_cannot_be_opened() {
     let file = File::options().read(true).write(true).open(&path).unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, offset).unwrap();
-    let serving = Serving::begin(&desk, "example.iso");
+    let serving = Serving::start(&desk, "example.iso");
     let mounted = serving.directory.join(role);
-    // What is on the medium at the first open is what counts.
+    // The content at the first open counts.
     file.write_all_at(&[byte[0] ^ 1], offset).unwrap();
     for _ in 0..2 {
         let refused = File::open(&mounted).unwrap_err();
@@ -116,12 +116,12 @@ fn a_file_that_is_not_what_was_signed_cannot_be_opened() {
         );
     }
     fs::read(serving.directory.join("manifest.yaml")).unwrap();
-    // A medium that was read badly may be read well.
+    // A medium with a read error may be readable later.
     file.write_all_at(&byte, offset).unwrap();
     assert!(fs::read(&mounted).unwrap() == listed.read(role, 1 << 20).unwrap());
 
     let mut umount = Command::new("umount");
-    Answer::of(umount.arg(&serving.directory)).success();
+    Answer::from_command(umount.arg(&serving.directory)).success();
     let said = serving.end();
     let refused = format!("error: cannot read `{role}`: file `{role}` is not what was signed");
     assert_eq!(said.matches(&refused).count(), 2, "{said}");
@@ -130,20 +130,20 @@ fn a_file_that_is_not_what_was_signed_cannot_be_opened() {
 #[test]
 fn a_directory_with_open_files_is_given_back_too() {
     let desk = Desk::with_archive();
-    let serving = Serving::begin(&desk, "example.iso");
+    let serving = Serving::start(&desk, "example.iso");
     let open = File::open(serving.directory.join("manifest.yaml")).unwrap();
     let Serving {
         mut child,
         directory,
     } = serving;
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    // It ends by the signal: somebody still reads.
+    // The signal ends it, because a file is still open.
     assert!(!child.wait().unwrap().success());
     assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
     drop(open);
 }
 
-/// A file system in memory, with so much room.
+/// A file system in memory with a limited size.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -154,7 +154,7 @@ impl SmallDisk {
         mount
             .args(["-t", "tmpfs", "-o", options, "tmpfs"])
             .arg(&path);
-        Answer::of(&mut mount).success();
+        Answer::from_command(&mut mount).success();
         Self(path)
     }
 }
@@ -186,10 +186,10 @@ fn a_full_disk_is_said_and_more_room_is_enough() {
         "{text}"
     );
     assert_eq!(fs::read_dir(desk.path("small")).unwrap().count(), 0);
-    // No room for as many files: that is only found while they are written.
+    // The lack of inodes is only detected while the files are written.
     let remount = |options: &str| {
         let mut mount = Command::new("mount");
-        Answer::of(mount.args(["-o", options]).arg(desk.path("small"))).success();
+        Answer::from_command(mount.args(["-o", options]).arg(desk.path("small"))).success();
     };
     remount("remount,size=64m,nr_inodes=8");
     let full = desk.solution(&extract);

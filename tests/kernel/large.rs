@@ -1,4 +1,4 @@
-//! A file over 4 GiB, which ECMA-119 records in two sections: what a 32-bit length cannot say.
+//! A file over 4 GiB, which ECMA-119 records in two sections, because the length of one has 32 bits.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -12,17 +12,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::common::Desk;
 use crate::fuse::Serving;
-use crate::judged::hex;
 use crate::machine::{Mount, boot};
+use crate::tools::hex;
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 4097 * MIB + 5;
 
-/// The mebibytes that the kernel reads: the first two, those at 2 GiB, those at the end of the first section (4 GiB less
-/// a sector) and at 4 GiB, and the last bytes. Everywhere else the file is a hole.
+/// The mebibytes that the kernel reads: the first two, those at 2 GiB, those at the end of the first section (4 GiB
+/// less a sector) and at 4 GiB, and the last bytes. The rest of the file is a hole.
 const PIECES: [u64; 8] = [0, 1, 2047, 2048, 4094, 4095, 4096, 4097];
 
-/// Every eight bytes are their own position, so that bytes from anywhere else are noticed.
+/// Returns a mebibyte in which every eight bytes are their own position, so that bytes from another position are
+/// detected.
 fn piece(number: u64) -> Vec<u8> {
     let positions = (number * MIB..).step_by(8);
     let bytes = positions.take(1 << 17).flat_map(u64::to_le_bytes);
@@ -103,12 +104,12 @@ fn assert_large(mount: &Mount, path: &str, links: u64) {
     }
 }
 
-/// As many first opens at once as the program has threads that answer the kernel, or that hash.
+/// The number of concurrent first opens: as many as the program's threads for the kernel, or for hashing.
 const FIRST_OPENS: usize = 4;
 
-/// Asserts that a mount answers what else is asked while a large file is opened, which takes until it is hashed.
+/// Asserts that a mount answers other requests while a large file is opened. The open lasts until the file is hashed.
 fn assert_answers_while_hashing(desk: &Desk, path: &str) {
-    let serving = Serving::begin(desk, "large.iso");
+    let serving = Serving::start(desk, "large.iso");
     let large = serving.directory.join(path);
     let is_open = AtomicBool::new(false);
     let mut answers = 0;

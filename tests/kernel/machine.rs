@@ -1,4 +1,4 @@
-//! Runs the machine, and reads its answer.
+//! The emulated machine and its output.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,23 +16,23 @@ pub(crate) struct Node {
     pub(crate) modified: i64,
 }
 
-/// What the kernel showed of one mount. Paths are without a leading slash; the root is the empty one.
+/// The kernel's view of one mount. Paths have no leading slash; the root is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Mount {
-    /// As it was asked for: `DEVICE:OPTIONS`.
+    /// The requested mount: `DEVICE:OPTIONS`.
     pub(crate) name: String,
     pub(crate) nodes: BTreeMap<String, Node>,
-    /// SHA-256 of whole files.
+    /// The SHA-256 of whole files.
     pub(crate) sums: BTreeMap<String, String>,
-    /// SHA-256 of single mebibytes of large files, by path and number.
+    /// The SHA-256 of single mebibytes of large files, by path and number.
     pub(crate) pieces: BTreeMap<(String, u64), String>,
 }
 
-/// Boots the machine with an image, and asks it: `mount=DEVICE:OPTIONS`, `pieces=N,N,…`. Returns the mounts in the order in
-/// which they were asked for.
+/// Boots the machine with an image and these requests: `mount=DEVICE:OPTIONS`, `pieces=N,N,…`. Returns the mounts in
+/// the requested order.
 pub(crate) fn boot(image: &Path, words: &[&str]) -> Vec<Mount> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/boot");
-    let answer = Answer::of(Command::new(script).arg(image).args(words));
+    let answer = Answer::from_command(Command::new(script).arg(image).args(words));
     let stderr = answer.stderr.clone();
     let mounts = read(&answer.success());
     let asked = words.iter().filter_map(|word| word.strip_prefix("mount="));
@@ -71,7 +71,7 @@ fn read(answer: &str) -> Vec<Mount> {
     mounts
 }
 
-/// `.` is the root, and everything else begins with `./`.
+/// Returns a path without its prefix: `.` is the root, and everything else begins with `./`.
 fn path(shown: &str) -> String {
     shown
         .strip_prefix("./")
@@ -80,7 +80,7 @@ fn path(shown: &str) -> String {
 }
 
 impl Mount {
-    /// Mode in hexadecimal digits, user, group, links, number, size, time, path.
+    /// Adds a node: mode in hexadecimal digits, user, group, links, number, size, time, path.
     fn add_node(&mut self, line: &str) {
         let fields: Vec<&str> = line.splitn(8, ' ').collect();
         let node = Node {
@@ -94,13 +94,13 @@ impl Mount {
         assert_eq!(before, None, "twice: {line}");
     }
 
-    /// As `sha256sum` prints it.
+    /// Adds a line of `sha256sum`.
     fn add_sum(&mut self, line: &str) {
         let (sum, file) = line.split_once("  ").unwrap();
         self.sums.insert(path(file), sum.to_owned());
     }
 
-    /// Number, SHA-256, path.
+    /// Adds a mebibyte: number, SHA-256, path.
     fn add_piece(&mut self, line: &str) {
         let fields: Vec<&str> = line.splitn(3, ' ').collect();
         let key = (path(fields[2]), fields[0].parse().unwrap());

@@ -1,8 +1,8 @@
-//! Debian's kernel mounts archives in an emulated machine, as the Linux machine of a site would: what it shows must be
-//! what was signed. `tests/kernel/guest` makes the machine, `tests/kernel/boot` runs it.
+//! Debian's kernel mounts archives in an emulated machine, as a site's Linux machine does, and must show the signed
+//! content. `tests/kernel/guest` builds the machine, `tests/kernel/boot` runs it.
 //!
-//! The kernel numbers files by their directory records, so files with one content have one link count and still a
-//! number each: numbers are not compared.
+//! The kernel numbers files by their directory records. Files with the same content share a link count, but not a
+//! number, so the tests do not compare numbers.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,12 +12,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod fuse;
-#[allow(dead_code, reason = "this test needs a part of it")]
-#[path = "../interop/judged.rs"]
-mod judged;
 mod large;
 mod machine;
 mod mounts;
 #[allow(dead_code, reason = "this test needs a part of it")]
 #[path = "../common/stages.rs"]
 mod stages;
+#[allow(dead_code, reason = "this test needs a part of it")]
+#[path = "../interop/tools.rs"]
+mod tools;

@@ -1,16 +1,16 @@
-//! Whole trees, mounted in each way in which people mount them.
+//! Whole trees, mounted with each common set of options.
 
 use std::collections::BTreeMap;
 
-use crate::judged::{ARCHIVE, Facts, Judged, text};
 use crate::machine::{Mount, boot};
+use crate::tools::{ARCHIVE, FileFacts, PackedArchive, run_tool_for_text};
 
 /// 1980-01-01T00:00:00Z.
 const TIME: i64 = 315_532_800;
 
-/// The kernel shows these files with their content, and no others.
+/// Asserts that the kernel shows exactly these files with their content.
 #[track_caller]
-fn assert_files(mount: &Mount, files: &BTreeMap<&str, &Facts>) {
+fn assert_files(mount: &Mount, files: &BTreeMap<&str, &FileFacts>) {
     let name = &mount.name;
     for (path, facts) in files {
         let found = mount.nodes.get(*path).zip(mount.sums.get(*path));
@@ -26,25 +26,25 @@ fn assert_files(mount: &Mount, files: &BTreeMap<&str, &Facts>) {
     assert!(more.is_empty(), "{name} shows more: {more:?}");
 }
 
-/// Every file and every directory is there, and nothing else.
+/// Asserts that the kernel shows every file and directory, and nothing else.
 #[track_caller]
-fn assert_tree(mount: &Mount, judged: &Judged) {
-    let files = judged.files.iter();
+fn assert_tree(mount: &Mount, packed: &PackedArchive) {
+    let files = packed.files.iter();
     assert_files(
         mount,
         &files.map(|(path, facts)| (path.as_str(), facts)).collect(),
     );
-    let paths = judged.paths();
+    let paths = packed.paths();
     let mut expected: Vec<&str> = paths.iter().map(|path| &path[1..]).collect();
     expected.insert(0, "");
     let found: Vec<&str> = mount.nodes.keys().map(String::as_str).collect();
     assert_eq!(found, expected, "{}", mount.name);
 }
 
-/// Modes, owner, links and times are those of Rock Ridge.
+/// Asserts that modes, owner, links and times are those of Rock Ridge.
 #[track_caller]
-fn assert_attributes(mount: &Mount, judged: &Judged) {
-    let links = judged.links();
+fn assert_attributes(mount: &Mount, packed: &PackedArchive) {
+    let links = packed.links();
     for (path, node) in &mount.nodes {
         let (mode, links) = match links.get(path.as_str()) {
             Some(links) => (0o100_444, *links),
@@ -67,7 +67,7 @@ fn subdirectories(mount: &Mount, directory: &str) -> u64 {
         .count() as u64
 }
 
-/// Without Rock Ridge the kernel knows no attributes, and gives what it gives everything: read for all, one link.
+/// Asserts the kernel's defaults for a mount without Rock Ridge: readable for all, one link.
 #[track_caller]
 fn assert_no_attributes(mount: &Mount) {
     for (path, node) in &mount.nodes {
@@ -80,36 +80,36 @@ fn assert_no_attributes(mount: &Mount) {
 
 #[test]
 fn the_kernel_shows_the_tree_with_its_attributes_from_a_disc_and_from_a_disk() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         let mounts = boot(
-            &judged.desk.path(ARCHIVE),
+            &packed.desk.path(ARCHIVE),
             &["mount=sr0:ro", "mount=vda:ro"],
         );
         for mount in &mounts {
-            assert_tree(mount, &judged);
-            assert_attributes(mount, &judged);
+            assert_tree(mount, &packed);
+            assert_attributes(mount, &packed);
         }
     }
 }
 
 #[test]
 fn without_rock_ridge_the_kernel_shows_the_same_tree() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         let words = ["mount=sr0:ro,norock", "mount=vda:ro,norock"];
-        for mount in boot(&judged.desk.path(ARCHIVE), &words) {
-            assert_tree(&mount, &judged);
+        for mount in boot(&packed.desk.path(ARCHIVE), &words) {
+            assert_tree(&mount, &packed);
             assert_no_attributes(&mount);
         }
     }
 }
 
-/// Each plain name leads to the file whose Rock Ridge name stands in the same record. isoinfo says which these are.
+/// Each plain name leads to the file with the Rock Ridge name in the same record, according to isoinfo.
 #[test]
 fn the_plain_names_lead_to_the_same_files() {
-    for judged in Judged::all() {
+    for packed in PackedArchive::all() {
         let listing = |more: &[&str]| {
             let arguments = [&["-i", ARCHIVE, "-f"], more].concat();
-            text(&judged.directory(), "isoinfo", &arguments)
+            run_tool_for_text(&packed.directory(), "isoinfo", &arguments)
         };
         let (plain, names) = (listing(&[]), listing(&["-R"]));
         assert_eq!(plain.lines().count(), names.lines().count());
@@ -117,15 +117,15 @@ fn the_plain_names_lead_to_the_same_files() {
         let path = |line: &'_ str| line.trim_end()[1..].to_owned();
         let pairs: Vec<(String, String)> = pairs.map(|(a, b)| (path(a), path(b))).collect();
         let files = pairs.iter().filter_map(|(plain, name)| {
-            let facts = judged.files.get(name)?;
+            let facts = packed.files.get(name)?;
             Some((plain.as_str(), facts))
         });
-        let files: BTreeMap<&str, &Facts> = files.collect();
-        assert_eq!(files.len(), judged.files.len());
-        // The name by which upstream asks.
-        assert_eq!(files["MANIFEST.YAML;1"], &judged.files["manifest.yaml"]);
+        let files: BTreeMap<&str, &FileFacts> = files.collect();
+        assert_eq!(files.len(), packed.files.len());
+        // Upstream opens the manifest by this name.
+        assert_eq!(files["MANIFEST.YAML;1"], &packed.files["manifest.yaml"]);
         let words = ["mount=vda:ro,norock,nojoliet,map=off"];
-        for mount in boot(&judged.desk.path(ARCHIVE), &words) {
+        for mount in boot(&packed.desk.path(ARCHIVE), &words) {
             assert_files(&mount, &files);
             assert_eq!(mount.nodes.len(), pairs.len() + 1);
             assert!(

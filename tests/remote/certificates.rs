@@ -1,4 +1,4 @@
-//! Registries that take nobody without a client certificate, and registries behind a proxy.
+//! Registries that require a client certificate, and registries behind a proxy.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use crate::server::{PASSWORD, Protection, Server, USER, issue};
 use crate::setup::{image, pack, push_with, validate, write_layout, write_source};
 use fixtures::proxy::{Action, Proxy};
 
-/// A desk with a certificate for a registry that wants one, in `certs`, and a login, which is always found.
+/// Returns a desk with a certificate for a registry that requires one, in `certs`, and a login.
 fn desk() -> (Desk, Server) {
     let (desk, server) = packing_desk(&Protection::ClientCertificates);
     let directory = server.directory();
@@ -56,7 +56,7 @@ fn certificates_lie_where_podman_looks_for_them_or_where_they_are_named() {
     validate(&desk, "out.iso");
     import(&named).success();
 
-    // What podman and skopeo read by themselves.
+    // podman and skopeo read this folder by default.
     let usual = format!(".config/containers/certs.d/{host}");
     fs::create_dir_all(desk.path(&usual)).unwrap();
     for file in ["ca.crt", "client.cert", "client.key"] {
@@ -67,11 +67,11 @@ fn certificates_lie_where_podman_looks_for_them_or_where_they_are_named() {
     let skopeo = skopeo
         .env("HOME", desk.path(""))
         .env_remove("REGISTRY_AUTH_FILE");
-    Answer::of(skopeo.args(["inspect", "--raw", &image])).success();
+    Answer::from_command(skopeo.args(["inspect", "--raw", &image])).success();
     let again = import(&[]).success();
     assert!(again.contains("0 blobs sent"), "{again}");
 
-    // A key that belongs to something else, and one that others could replace.
+    // A key of another certificate, and a key that other users could replace.
     fs::copy(
         server.directory().join("server.key"),
         desk.path(&usual).join("client.key"),
@@ -104,13 +104,13 @@ fn every_verb_goes_through_the_proxy_of_the_environment() {
         command.env("http_proxy", format!("http://{}", proxy.host()));
         command.env("NO_PROXY", except);
         command.args(["push", "out.iso", "--key", "publisher.pub"]);
-        Answer::of(command.args(["--registry", "registry.invalid", "--plain-http"]))
+        Answer::from_command(command.args(["--registry", "registry.invalid", "--plain-http"]))
     };
     run("").failure(1);
     let seen = proxy.seen();
     assert!(
         seen.iter()
-            .any(|it| it.path.contains("registry.invalid/v2/")),
+            .any(|request| request.path.contains("registry.invalid/v2/")),
         "{seen:?}"
     );
     run(".invalid").failure(3);

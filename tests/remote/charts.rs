@@ -13,7 +13,7 @@ use crate::common::{Answer, Desk};
 use crate::server::{FreePort, PASSWORD, Protection, Server, USER, eventually, make_certificates};
 use crate::setup::{pack, validate};
 
-/// A desk with the tree `copied`, which has the archive of a chart.
+/// Returns a desk with the tree `copied`, which contains the archive of a chart.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     fs::create_dir_all(desk.path("chart/templates")).unwrap();
@@ -24,13 +24,13 @@ fn desk() -> Desk {
     desk.write("chart/templates/a.yaml", "{}");
     desk.solution(&["init", "--chart", "chart", "copied", "--name", "web"])
         .success();
-    desk.solution(&not_rendered(&pack("copied", "copied.iso")))
+    desk.solution(&with_no_render(&pack("copied", "copied.iso")))
         .success();
     desk
 }
 
-/// Packing without helm.
-fn not_rendered<'a>(pack: &[&'a str]) -> Vec<&'a str> {
+/// Adds the flag to pack without helm.
+fn with_no_render<'a>(pack: &[&'a str]) -> Vec<&'a str> {
     [pack, &["--no-render"]].concat()
 }
 
@@ -47,17 +47,18 @@ fn log_in(desk: &Desk, host: &str) {
 fn with_logins(desk: &Desk, arguments: &[&str]) -> Answer {
     let mut command = desk.command();
     command.env("REGISTRY_AUTH_FILE", desk.path("auth.json"));
-    Answer::of(command.args(arguments))
+    Answer::from_command(command.args(arguments))
 }
 
-/// Makes a tree for the chart and packs it: the archive has the bytes of the copy's, but for what says where they are from.
-fn made_and_packed(desk: &Desk, source: &str, ca: &Path) {
+/// Creates a tree for the chart and packs it: the archive equals that of the copied chart, except for the recorded
+/// source.
+fn assert_made_and_packed(desk: &Desk, source: &str, ca: &Path) {
     let ca = ["--ca-file", ca.to_str().unwrap()];
     let init = ["init", "--chart", source, "tree", "--name", "web"];
     with_logins(desk, &[&init[..], &ca].concat()).success();
     let text = String::from_utf8(desk.read("tree/solution.yaml")).unwrap();
     assert!(text.contains(&format!("source: \"{source}\"")), "{text}");
-    let pack = not_rendered(&pack("tree", "tree.iso"));
+    let pack = with_no_render(&pack("tree", "tree.iso"));
     with_logins(desk, &[&pack[..], &ca].concat()).success();
     validate(desk, "tree.iso");
     assert!(
@@ -71,13 +72,13 @@ fn a_chart_is_taken_from_a_registry() {
     let (desk, server) = (desk(), Server::start(&Protection::TlsAndLogin));
     let (host, ca) = (server.host(), server.directory().join("ca.crt"));
     log_in(&desk, &host);
-    // The artifact that an import pushes is Helm's.
+    // An import pushes Helm's artifact.
     let import = ["push", "copied.iso", "--key", "publisher.pub"];
     let to = ["--registry", &host, "--ca-file", ca.to_str().unwrap()];
     with_logins(&desk, &[&import[..], &to].concat()).success();
     let repository = format!("{host}/web-1.2.3/charts/web");
-    made_and_packed(&desk, &format!("oci://{repository}:1.2.3+b"), &ca);
-    // Without the login, and without the authority.
+    assert_made_and_packed(&desk, &format!("oci://{repository}:1.2.3+b"), &ca);
+    // Without the login, and without the certificate authority.
     let source = format!("oci://{repository}:1.2.3+b");
     let init = ["init", "--chart", &source, "none"];
     let said = with_logins(&desk, &init).failure(1);
@@ -87,7 +88,7 @@ fn a_chart_is_taken_from_a_registry() {
     assert!(said.contains("requires a login"), "{said}");
 }
 
-/// An nginx with a repository of charts below `/charts`, which moves its archives elsewhere on the same host.
+/// An nginx with a repository of charts below `/charts`, which redirects to another path on the same host.
 struct Nginx {
     child: Child,
     directory: TempDir,
@@ -115,7 +116,7 @@ impl Nginx {
         );
         let at = path.display();
         let places: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .map(|it| format!("{it}_temp_path {at}/{it};"))
+            .map(|kind| format!("{kind}_temp_path {at}/{kind};"))
             .concat();
         let config = format!(
             "daemon off; master_process off; pid {at}/pid; error_log {at}/log;
@@ -148,10 +149,10 @@ http {{
         }
     }
 
-    /// Ends it, and returns what was asked for and given: it writes down an answer when its client has it.
+    /// Stops nginx, and returns its access log: it logs an answer when its client has received it.
     fn end(mut self) -> Vec<String> {
         let pid = self.child.id().to_string();
-        Answer::of(Command::new("kill").args(["-QUIT", &pid])).success();
+        Answer::from_command(Command::new("kill").args(["-QUIT", &pid])).success();
         assert!(self.child.wait().unwrap().success());
         let log = fs::read_to_string(self.directory.path().join("access")).unwrap();
         let given = log.lines().filter(|line| line.contains("\" 200 "));
@@ -179,7 +180,7 @@ fn a_chart_is_taken_from_a_repository() {
     let ca = nginx.directory.path().join("ca.crt");
     log_in(&desk, &host);
     let source = format!("https://{host}/charts#web@1.2.3+b");
-    made_and_packed(&desk, &source, &ca);
+    assert_made_and_packed(&desk, &source, &ca);
     log_in(&desk, "r.test");
     let init = ["init", "--chart", &source, "none", "--ca-file"];
     let said = with_logins(&desk, &[&init[..], &[ca.to_str().unwrap()]].concat()).failure(1);

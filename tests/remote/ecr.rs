@@ -1,4 +1,4 @@
-//! `--create-repositories` at a registry that creates no repositories by itself and has the API of Amazon ECR for it.
+//! `--create-repositories` at a registry that creates no repositories automatically and has the API of Amazon ECR.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ const ABSENT: &str = r#"{"errors":[{"code":"NAME_UNKNOWN","message":"The reposit
 const EXISTS: &str = r#"{"__type":"RepositoryAlreadyExistsException","message":"it exists"}"#;
 const DENIED: &str = r#"{"__type":"AccessDeniedException","message":"User: arn:aws:iam::111122223333:user/push is not authorized to perform: ecr:CreateRepository"}"#;
 
-/// The repositories of the archive: an image, its mirror, and the head.
+/// The number of the archive's repositories: an image, its mirror, and the head.
 const REPOSITORIES: usize = 3;
 
-/// The registry as ECR: of the first requests to create, one finds that its repository was created meanwhile.
+/// Starts a proxy that behaves as ECR. One of the first creations finds that its repository was created meanwhile.
 fn ecr(server: &Server) -> Proxy {
     let created = Arc::new(AtomicUsize::new(0));
     Proxy::start(server.port, move |seen| {
@@ -64,7 +64,7 @@ fn push_with_api(
     if let Some(key) = key {
         command.env("AWS_SECRET_ACCESS_KEY", key);
     }
-    Answer::of(&mut command)
+    Answer::from_command(&mut command)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::common::{Answer, Desk};
 use crate::server::eventually;
 use crate::setup::{image, pack, validate, write_layout, write_source};
 
-/// A podman of the test's own, with its API socket `podman.sock` on the desk; ended with the value.
+/// A podman of this test, with its API socket `podman.sock` on the desk; stopped on drop.
 pub(crate) struct Podman<'a> {
     desk: &'a Desk,
     service: Child,
@@ -45,10 +45,10 @@ impl<'a> Podman<'a> {
     }
 
     fn run(&self, arguments: &[&str]) -> String {
-        Answer::of(Self::command(self.desk).args(arguments)).success()
+        Answer::from_command(Self::command(self.desk).args(arguments)).success()
     }
 
-    /// Takes the image of a layout, and gives it a name.
+    /// Loads the image of a layout under a name.
     fn load(&self, layout: &str, name: &str) {
         let id = self.run(&["pull", "--quiet", &format!("oci:{layout}:1")]);
         self.run(&["tag", id.trim(), name]);
@@ -66,7 +66,7 @@ fn run(desk: &Desk, socket: &str, archive: &str) -> Answer {
     let mut command = desk.command();
     let socket = format!("unix://{}", desk.path(socket).display());
     let arguments = pack("pull", archive);
-    Answer::of(
+    Answer::from_command(
         command
             .env("DOCKER_HOST", socket)
             .args(arguments)
@@ -92,7 +92,7 @@ fn an_image_of_podman_is_packed() {
         answer.json()["pinned"][0]["source"],
         "docker-daemon:localhost/team/app:1"
     );
-    // The configuration is that of the image, so that its digest is too: layers may be compressed in another way.
+    // The configuration and its digest are those of the image. The layers may be compressed in another way.
     let manifest: Value = serde_json::from_slice(image("amd64").manifest()).unwrap();
     let config = manifest["config"]["digest"].as_str().unwrap();
     let id = podman.run(&["images", "--quiet", "--no-trunc"]);
@@ -104,13 +104,13 @@ fn an_image_of_podman_is_packed() {
         .any(|window| window == config.as_bytes());
     assert!(text, "the configuration is not in the archive");
 
-    // The same image gives the same archive, and nothing of the way is left.
+    // The same image gives the same archive, and no temporary file is left.
     run(&desk, "podman.sock", "again.iso").success();
     assert!(archive == desk.read("again.iso"));
     let mut command = desk.command();
     let address = format!("unix://{}", desk.path("podman.sock").display());
     command.env("CONTAINER_HOST", address);
-    Answer::of(command.args(pack("pull", "third.iso"))).success();
+    Answer::from_command(command.args(pack("pull", "third.iso"))).success();
     assert!(archive == desk.read("third.iso"));
     let left = std::fs::read_dir(desk.path(".cache/solution/new")).unwrap();
     assert_eq!(left.count(), 0);
@@ -125,7 +125,7 @@ fn what_is_wrong_with_an_engine_is_told_apart() {
         "pull",
         &["source: 'docker-daemon:localhost/team/app:1'"],
     );
-    // Nobody listens at the first any more, and never did at the second.
+    // No server listens on the first socket any more, and the second one never existed.
     drop(UnixListener::bind(desk.path("closed.sock")).unwrap());
     for (name, code, words, hint) in [
         (
@@ -160,6 +160,6 @@ fn what_is_wrong_with_an_engine_is_told_apart() {
     }
     let mut command = desk.command();
     command.env("DOCKER_HOST", "tcp://127.0.0.1:1");
-    let text = Answer::of(command.args(pack("pull", "out.iso"))).failure(1);
+    let text = Answer::from_command(command.args(pack("pull", "out.iso"))).failure(1);
     assert!(text.contains("only `unix://PATH`"), "{text}");
 }

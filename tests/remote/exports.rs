@@ -1,4 +1,4 @@
-//! `solution registry export`: what was imported comes out of a real registry again, byte for byte, or not at all.
+//! `solution registry export` writes the imported archive from a real registry again, byte for byte, or fails.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,19 +8,13 @@ use flate2::read::GzDecoder;
 
 use crate::common::{Answer, Desk};
 use crate::server::{Protection, Server};
-use crate::setup::{image, index, large, pack, write_layout, write_source};
+use crate::setup::{desk_with_two_images, index, large, pack, write_source};
 
 const KEY: [&str; 2] = ["--key", "publisher.pub"];
 
-/// A desk with `images.iso`, two images that share layers.
+/// Returns a desk with `images.iso` (two images that share layers), and a registry.
 fn desk() -> (Desk, Server) {
-    let desk = Desk::with_key();
-    write_layout(&desk, "source", &index());
-    write_layout(&desk, "source/one", &image("amd64").into());
-    let images = ["source: 'oci:layout:1'", "source: 'oci:one/layout:1'"];
-    write_source(&desk, "source", &images);
-    desk.solution(&pack("source", "images.iso")).success();
-    (desk, Server::start(&Protection::None))
+    (desk_with_two_images(""), Server::start(&Protection::None))
 }
 
 fn import(desk: &Desk, archive: &str, server: &Server) {
@@ -46,7 +40,7 @@ fn assert_same(desk: &Desk, archive: &str) {
     fs::remove_file(desk.path("again.iso")).unwrap();
 }
 
-/// Nothing was written, under no name.
+/// Asserts that no file was written.
 #[track_caller]
 fn assert_nothing(desk: &Desk) {
     let names = desk.names();
@@ -71,7 +65,7 @@ fn what_was_imported_comes_out_bit_for_bit() {
     let again = export(&desk, SHOP, &server, &KEY).failure(1);
     assert!(again.contains("already exists"), "{again}");
     assert_same(&desk, "images.iso");
-    // What a site hands on goes into the next one's registry.
+    // A site passes the archive on to another registry.
     let next = Server::start(&Protection::None);
     let flags = [&KEY[..], &["--output", "json"]].concat();
     let told = export(&desk, SHOP, &server, &flags).json();
@@ -123,7 +117,7 @@ fn archives_of_earlier_versions_come_out_as_they_were() {
         import(&desk, "example.iso", &server);
         let flags = ["inspect", "example.iso", "--output", "json"];
         let told = desk.solution(&flags).json();
-        let [name, version] = ["solution", "version"].map(|it| told[it].as_str().unwrap());
+        let [name, version] = ["solution", "version"].map(|field| told[field].as_str().unwrap());
         let id = archive_id(&desk, "example.iso");
         let flags = [&KEY[..], &["--archive-id", &id]].concat();
         export(&desk, [name, version], &server, &flags).success();
@@ -200,7 +194,7 @@ fn what_is_missing_or_damaged_is_named_and_nothing_is_written() {
     }
     assert!(text.contains("import the archive again"), "{text}");
     assert_nothing(&desk);
-    // Importing from the medium brings back what was removed.
+    // Importing the archive restores the removed content.
     let mut server = server;
     server.restart();
     import(&desk, "images.iso", &server);

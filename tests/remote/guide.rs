@@ -1,5 +1,5 @@
-//! `docs/how-to/publish/releases.md`, followed to the letter by somebody who has nothing but the program: its commands are run as
-//! they stand. Only the release's address, the operator's name and the registry are those of the test.
+//! The commands of `docs/how-to/publish/releases.md`, executed as a user with only the program would. The test only
+//! replaces the release's address, the operator's name and the registry.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::common::{Answer, Desk, programs};
 use crate::server::{Protection, Server};
 use crate::setup::push;
 
-/// The commands of a guide: its blocks marked `sh`, as one script.
+/// Returns the commands of a guide: its blocks marked `sh`, as one script.
 fn commands(guide: &str) -> String {
     let mut script = String::from("set -euo pipefail\n");
     let mut inside = false;
@@ -27,7 +27,7 @@ fn commands(guide: &str) -> String {
     script
 }
 
-/// An image for two architectures, in the registry under the tag `1`, and by skopeo under its own.
+/// Pushes an image for two architectures to the registry, under the tag `1`, and with skopeo under its own.
 fn serve(desk: &Desk, server: &Server, repository: &str) {
     let image = |architecture| {
         ImageBuilder::new()
@@ -85,7 +85,7 @@ fn the_guide_leads_from_a_release_to_a_valid_archive() {
         .env_clear()
         .env("PATH", path)
         .env("HOME", desk.path(""));
-    let said = Answer::of(&mut shell).success();
+    let said = Answer::from_command(&mut shell).success();
     let words = "valid: metrics-operator 0.77.1 (2 images";
     assert!(said.contains(words), "`{words}` is not in: {said}");
     let files = desk

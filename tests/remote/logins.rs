@@ -1,4 +1,4 @@
-//! `solution registry login`, and who finds the login then: this program, skopeo and podman.
+//! `solution registry login`, and the programs that use the login: this program, skopeo and podman.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use crate::server::{PASSWORD, Server, USER};
 use crate::setup::pack;
 use crate::terminal::Terminal;
 
-/// Logs in with a password that a pipe gives.
+/// Logs in with a password from a pipe.
 fn login(desk: &Desk, server: &Server, password: &str, more: &[&str]) -> Answer {
     let input = desk.path("password");
     fs::write(&input, format!("{password}\n")).unwrap();
@@ -22,24 +22,24 @@ fn login(desk: &Desk, server: &Server, password: &str, more: &[&str]) -> Answer 
         .args(["--password-stdin", "--ca-file", "ca.pem"])
         .args(more)
         .stdin(fs::File::open(input).unwrap());
-    Answer::of(command)
+    Answer::from_command(command)
 }
 
-/// The program in the session that the login is for.
+/// Runs the program in the session of the login.
 fn run(desk: &Desk, arguments: &[&str]) -> Answer {
     let mut command = desk.command();
     let command = command.env("XDG_RUNTIME_DIR", desk.path("run"));
-    Answer::of(command.args(arguments))
+    Answer::from_command(command.args(arguments))
 }
 
-/// A program that is to find the login by itself.
+/// Runs a program that must find the login itself.
 fn reader(desk: &Desk, program: &str, arguments: &[&str]) -> Answer {
     let mut command = Command::new(program);
     command.env("HOME", desk.path(""));
     command.env("XDG_RUNTIME_DIR", desk.path("run"));
     command.env_remove("REGISTRY_AUTH_FILE");
     command.env_remove("DOCKER_CONFIG");
-    Answer::of(command.args(arguments))
+    Answer::from_command(command.args(arguments))
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn a_person_types_the_login_and_nobody_sees_the_password() {
     let line = format!("solution registry login {host} --ca-file ca.pem");
     let session = desk.path("run").display().to_string();
     let shown = Terminal::run(&desk, &line, &[("XDG_RUNTIME_DIR", session)])
-        .at(&format!("User name for {host}: "), &format!("{USER}\n"))
-        .at(&format!("Password for {host}: "), &format!("{PASSWORD}\n"))
-        .ended(0);
+        .answer(&format!("User name for {host}: "), &format!("{USER}\n"))
+        .answer(&format!("Password for {host}: "), &format!("{PASSWORD}\n"))
+        .wait_for_exit(0);
     assert!(shown.contains(&format!("as {USER}")), "{shown}");
     assert!(!shown.contains(PASSWORD), "{shown}");
     let user = reader(&desk, "skopeo", &["login", "--get-login", &host]).success();
@@ -101,7 +101,7 @@ fn a_wrong_password_is_refused_and_nothing_is_written() {
     assert!(!words.contains("hunter2"), "{words}");
     assert!(!desk.path("run").exists());
 
-    // What was there before stays, to the byte.
+    // The existing content is kept, to the byte.
     login(&desk, &server, PASSWORD, &["--authfile", "a.json"]).success();
     let before = desk.read("a.json");
     login(&desk, &server, "hunter2", &["--authfile", "a.json"]).failure(1);
@@ -126,9 +126,7 @@ fn dockers_file_is_taken_where_there_is_no_other_and_its_helper_keeps_the_login(
     }
 
     let helper = "#!/bin/sh\necho \"$1 $(cat)\" >> said\n";
-    desk.write("docker-credential-desk", helper);
-    let program = desk.path("docker-credential-desk");
-    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    desk.write_script("docker-credential-desk", helper);
     let with_helper = written.replace("\"psFormat\": \"x\"", "\"credsStore\": \"desk\"");
     desk.write(".docker/config.json", with_helper);
     let mut command = desk.command();

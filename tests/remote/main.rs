@@ -1,5 +1,5 @@
-//! `solution pack` with images that are not on the disk: from a real registry, with what can happen on the way, and from
-//! podman; and logging in to a registry. A missing program fails the test with its name.
+//! `solution pack` with images from a real registry, with network faults, and from podman, and logins to a registry. If
+//! a program is missing, the test fails with its name.
 
 #![allow(
     clippy::unwrap_used,

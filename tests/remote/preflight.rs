@@ -1,4 +1,4 @@
-//! `solution registry check`: what a registry can do is told before anything is pushed, and nothing stays behind.
+//! `solution registry check` reports the capabilities of a registry before a push, and leaves nothing behind.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,22 +6,8 @@ use serde_json::{Value, json};
 
 use crate::common::{Answer, Desk};
 use crate::server::{PASSWORD, Protection, Server, USER};
-use crate::setup::{image, index, pack, write_layout, write_source};
+use crate::setup::{REF, desk_with_two_images, image, pack, write_layout, write_source};
 use fixtures::proxy::{Action, Proxy, Seen};
-
-/// A desk with an archive of two images, one of which has a `ref`.
-fn desk() -> Desk {
-    let desk = Desk::with_key();
-    write_layout(&desk, "source", &index());
-    write_layout(&desk, "source/one", &image("amd64").into());
-    let images = [
-        "source: 'oci:layout:1', ref: 'quay.example/org/app:1.2'",
-        "source: 'oci:one/layout:1'",
-    ];
-    write_source(&desk, "source", &images);
-    desk.solution(&pack("source", "images.iso")).success();
-    desk
-}
 
 fn preflight(desk: &Desk, registry: &str, more: &[&str]) -> Answer {
     let always = ["preflight", "--registry", registry, "--ca-file", "ca.pem"];
@@ -31,14 +17,14 @@ fn preflight(desk: &Desk, registry: &str, more: &[&str]) -> Answer {
 const ARCHIVE: [&str; 3] = ["images.iso", "--key", "publisher.pub"];
 const JSON: [&str; 2] = ["--output", "json"];
 
-/// What each registry with TLS and a login is, before and after an import.
-fn tells_everything(server: &Server) {
-    let desk = desk();
+/// Asserts the report for a registry with TLS and a login, before and after an import.
+fn assert_reports(server: &Server) {
+    let desk = desk_with_two_images(REF);
     desk.write("ca.pem", server.ca());
     let registry = format!("{}/apps", server.host());
     let text = preflight(&desk, &registry, &[]).failure(1);
     assert!(text.contains("requires a login"), "{text}");
-    // The longest key counts: the login for the whole registry is a wrong one.
+    // The longest key counts: the login for the whole registry is wrong.
     let login = STANDARD.encode(format!("{USER}:{PASSWORD}"));
     let wrong = STANDARD.encode("nobody:nothing");
     let logins = json!({"auths": {
@@ -46,12 +32,12 @@ fn tells_everything(server: &Server) {
     }});
     desk.write(".docker/config.json", logins.to_string());
 
-    tells_of_nothing_yet(&desk, server, &registry, &login);
-    tells_of_an_import(&desk, server, &registry, &login);
+    assert_report_before_import(&desk, server, &registry, &login);
+    assert_report_after_import(&desk, server, &registry, &login);
 }
 
-/// A registry that has nothing, and has nothing afterwards.
-fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &str) {
+/// Asserts the report for an empty registry, which stays empty.
+fn assert_report_before_import(desk: &Desk, server: &Server, registry: &str, login: &str) {
     let before = server.content();
     let text = preflight(desk, registry, &[]).success();
     for line in [
@@ -67,7 +53,10 @@ fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &st
         "space     unknown: only Harbor reports quotas, and this is a different registry"
             .to_owned(),
     ] {
-        assert!(text.lines().any(|it| it == line), "{line} is not in {text}");
+        assert!(
+            text.lines().any(|shown| shown == line),
+            "{line} is not in {text}"
+        );
     }
     assert!(!text.contains(PASSWORD) && !text.contains(login), "{text}");
     let found = preflight(desk, registry, &[&ARCHIVE[..], &JSON].concat());
@@ -77,7 +66,7 @@ fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &st
     assert_eq!(found["imagesPresent"], 0);
     let at =
         |repository: &str| json!({"repository": format!("{registry}/{repository}"), "push": true});
-    // Two images, the archive's head, and the name that workloads ask for.
+    // Two images, the archive's head, and the mirror for the `ref`.
     let tried = [
         "mirror/quay.example/org/app",
         "shop-1.0.0",
@@ -90,8 +79,8 @@ fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &st
     assert_eq!(server.content(), before);
 }
 
-/// A registry that has the images, of which nothing changes; and a tag that is another's.
-fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str) {
+/// Asserts the report for a registry with the images, which is not changed, and for a tag of another image.
+fn assert_report_after_import(desk: &Desk, server: &Server, registry: &str, login: &str) {
     let import = ["push", "images.iso", "--key", "publisher.pub"];
     let to = ["--registry", registry, "--ca-file", "ca.pem"];
     let answer = desk.solution(&[&import[..], &to, &["--verbose"]].concat());
@@ -112,7 +101,7 @@ fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str)
     assert_eq!(found["mount"], json!({"answer": "yes"}));
     assert_eq!(server.content(), before);
 
-    // A tag that somebody else pushed, with another digest.
+    // Another user pushed this tag, with another digest.
     write_layout(desk, "other", &image("arm64").into());
     write_source(desk, "other", &["source: 'oci:layout:1'"]);
     desk.solution(&pack("other", "other.iso")).success();
@@ -127,15 +116,15 @@ fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str)
 
 #[test]
 fn everything_is_told_of_docker_registry() {
-    tells_everything(&Server::start(&Protection::TlsAndLogin));
+    assert_reports(&Server::start(&Protection::TlsAndLogin));
 }
 
 #[test]
 fn everything_is_told_of_distribution_3() {
-    tells_everything(&Server::third(&Protection::TlsAndLogin));
+    assert_reports(&Server::third(&Protection::TlsAndLogin));
 }
 
-/// Amazon ECR (see `probing.rs`), which has one of the repositories.
+/// Amazon ECR (see `probing.rs`) with one of the repositories.
 fn ecr(seen: &Seen) -> Action {
     let unknown = r#"{"errors":[{"code":"NAME_UNKNOWN","message":"The repository with name 'x' does not exist in the registry with id '111122223333'"}]}"#;
     match seen.method.as_str() {
@@ -151,14 +140,14 @@ fn ecr(seen: &Seen) -> Action {
 
 #[test]
 fn repositories_that_must_be_made_first_stand_in_the_plan_too() {
-    let desk = desk();
+    let desk = desk_with_two_images(REF);
     desk.write("ca.pem", Server::start(&Protection::TlsAndLogin).ca());
     let site = Proxy::start(0, ecr);
     let found = preflight(&desk, &site.host(), &[&ARCHIVE[..], &JSON].concat());
     assert_eq!(found.code, 1, "{found:?}");
     let found = found.json();
     let push = found["repositories"].as_array().unwrap().iter();
-    let push: Vec<&Value> = push.map(|it| &it["push"]).collect();
+    let push: Vec<&Value> = push.map(|repository| &repository["push"]).collect();
     assert_eq!(push, [false, false, true, false]);
     let obstacles = found["obstacles"].as_array().unwrap();
     assert_eq!(obstacles.len(), 3, "{obstacles:?}");
@@ -186,7 +175,7 @@ fn repositories_that_must_be_made_first_stand_in_the_plan_too() {
     assert_eq!(site.count("PUT", ""), 0);
 }
 
-/// Harbor without the project: see `probing.rs`.
+/// Harbor without the project (see `probing.rs`).
 fn harbor(seen: &Seen) -> Action {
     let json = |text: &str| Action::Answer("200 OK", text.to_owned());
     match (seen.method.as_str(), seen.path.as_str()) {
@@ -206,7 +195,7 @@ fn harbor(seen: &Seen) -> Action {
 
 #[test]
 fn a_project_that_must_be_made_first_is_named() {
-    let desk = desk();
+    let desk = desk_with_two_images(REF);
     desk.write("ca.pem", Server::start(&Protection::TlsAndLogin).ca());
     let site = Proxy::start(0, harbor);
     let registry = format!("{}/apps", site.host());
@@ -219,7 +208,7 @@ fn a_project_that_must_be_made_first_is_named() {
     assert!(text.ends_with("\n1 blocker found for a push\n"), "{text}");
 }
 
-/// A registry whose repositories have names of so many levels at most, and that says no more of others than this.
+/// Returns a registry that limits the levels of repository names, with this answer for longer ones.
 fn limited(most: usize, refusal: &'static str) -> Proxy {
     Proxy::start(0, move |seen| {
         let name = seen.path.strip_prefix("/v2/").unwrap_or_default();
@@ -237,7 +226,7 @@ fn limited(most: usize, refusal: &'static str) -> Proxy {
 
 #[test]
 fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
-    let desk = desk();
+    let desk = desk_with_two_images(REF);
     desk.write("ca.pem", Server::start(&Protection::TlsAndLogin).ca());
     for refusal in [
         "401 Unauthorized",
@@ -250,7 +239,7 @@ fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
         let registry = format!("{}/apps", site.host());
         let text = preflight(&desk, &registry, &[]).success();
         let line = "names     at most 3 levels, including the prefix";
-        assert!(text.lines().any(|it| it == line), "{refusal}: {text}");
+        assert!(text.lines().any(|shown| shown == line), "{refusal}: {text}");
         let few = limited(2, refusal);
         let found = preflight(&desk, &format!("{}/apps", few.host()), &JSON);
         assert_eq!(found.code, 1, "{refusal}: {found:?}");
@@ -259,7 +248,7 @@ fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
         let data = &found["obstacles"][0]["obstacle"];
         assert_eq!(data["id"], "too-deep", "{refusal}: {found:#}");
 
-        // With one: what has too many levels is named, and nothing is pushed.
+        // With an archive: repositories with too many levels are named, and nothing is pushed.
         let push = ["push", "images.iso", "--key", "publisher.pub"];
         let push = desk.solution(&[&push[..], &["--registry", &registry]].concat());
         let said = format!(

@@ -1,4 +1,5 @@
-//! `solution registry prune`: a real registry with versions that share images, and what stays whole of the others.
+//! `solution registry prune`: a real registry with versions that share images, and the remaining versions, which stay
+//! complete.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::setup::{image, pack, push, write_layout};
 
 const KEY: [&str; 2] = ["--key", "publisher.pub"];
 
-/// An image for an architecture that is not that of [`image`].
+/// Returns an image for another architecture than that of [`image`].
 fn other(content: &str) -> Image {
     let image = ImageBuilder::new().platform(Platform::linux("arm64"));
     image.file("/app", content, 0o755).build()
@@ -27,8 +28,8 @@ fn index(content: &str) -> Artifact {
     Index::new(Format::Oci, vec![image("amd64"), other(content)]).into()
 }
 
-/// Writes the archive `VERSION.iso` of `shop`, with an index as `app-0`, of which the image for one architecture is the
-/// same in all versions, and an image that is the same in all of them.
+/// Writes the archive `VERSION.iso` of `shop`. It contains an index as `app-0` and an image. One image of the index,
+/// and the single image, are the same in all versions.
 fn write_archive(desk: &Desk, version: &str) {
     write_layout(desk, version, &index(version));
     write_layout(desk, &format!("{version}/same"), &other("same").into());
@@ -55,7 +56,7 @@ fn import(desk: &Desk, version: &str, registry: &str) {
     desk.solution(&all).success();
 }
 
-/// A desk with two versions, and the prefix of a registry that has both.
+/// Returns a desk with two versions, and the prefix of a registry that has both.
 fn desk(server: &Server) -> (Desk, String) {
     let desk = Desk::with_key();
     let registry = format!("{}/apps", server.host());
@@ -75,7 +76,7 @@ fn prune(desk: &Desk, registry: &str, more: &[&str]) -> Answer {
 const OLD: [&str; 3] = ["shop", "1.0.0", "--yes"];
 const AS_JSON: [&str; 2] = ["--output", "json"];
 
-/// Whether the registry has every byte of a version.
+/// Returns whether the registry has every byte of a version.
 fn is_whole(desk: &Desk, registry: &str, version: &str) -> bool {
     let verify = [
         "registry",
@@ -91,7 +92,7 @@ fn is_whole(desk: &Desk, registry: &str, version: &str) -> bool {
 fn ids(versions: &Value) -> Vec<&str> {
     let versions = versions.as_array().unwrap().iter();
     versions
-        .map(|it| it["solution"].as_str().unwrap())
+        .map(|version| version["solution"].as_str().unwrap())
         .collect()
 }
 
@@ -99,7 +100,7 @@ fn ids(versions: &Value) -> Vec<&str> {
 fn what_is_kept_is_listed_and_nothing_is_deleted() {
     let server = Server::start(&Protection::None);
     let (desk, registry) = desk(&server);
-    // Neither other prefixes count, nor repositories that only look like versions.
+    // Other prefixes do not count, nor do repositories that only look like versions.
     import(&desk, "1.0.0", &server.host());
     push(&server, &desk.path("1.0.0/layout"), "apps/shop-7.0.0");
     let text = prune(&desk, &registry, &[]).success();
@@ -116,13 +117,13 @@ fn what_is_kept_is_listed_and_nothing_is_deleted() {
     let listed = prune(&desk, &registry, &AS_JSON).json();
     assert_eq!(ids(&listed["versions"]), ["shop-1.0.0", "shop-1.1.0"]);
     let own = listed["versions"][0]["ownBytes"].as_u64().unwrap();
-    // The large layer is in both.
+    // Both versions contain the large layer.
     assert!((1..crate::setup::LARGE).contains(&own), "{listed:#}");
     assert_eq!(
         (&listed["deleted"], &listed["freed"]),
         (&json!([]), &json!([]))
     );
-    // Nobody says yes.
+    // No user confirms.
     let plan = prune(&desk, &registry, &OLD[..2]);
     assert_eq!(plan.code, 1, "{plan:?}");
     assert!(plan.stdout.contains("delete    shop-1.0.0"), "{plan:?}");
@@ -145,7 +146,7 @@ fn what_is_kept_is_listed_and_nothing_is_deleted() {
 fn what_another_version_shares_stays_whole() {
     let mut server = Server::start(&Protection::None);
     let (desk, registry) = desk(&server);
-    // Somebody else's tag, of an image that the version that goes has under the same name.
+    // Another user's tag for an image that the deleted version has under the same name.
     let layout = desk.path("1.0.0/layout");
     push(&server, &layout, "apps/mirror/quay.example/org/app");
     let done = prune(&desk, &registry, &[&OLD[..], &AS_JSON].concat());
@@ -156,12 +157,13 @@ fn what_another_version_shares_stays_whole() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it.as_str().unwrap())
+        .map(|name| name.as_str().unwrap())
         .collect();
-    // Its own index with both images, its own single image, and the head; the mirror has what others need.
+    // Its own index with both images, its own single image, and the head. The other version needs the content of the
+    // mirror.
     assert_eq!(freed.len(), 5, "{done:#}");
     assert!(
-        freed.iter().all(|it| it.contains("/apps/shop-1.0.0")),
+        freed.iter().all(|name| name.contains("/apps/shop-1.0.0")),
         "{done:#}"
     );
     server.collect_garbage();
@@ -180,21 +182,21 @@ fn what_another_version_shares_stays_whole() {
     assert!(desk.read("1.1.0.iso") == desk.read("again.iso"));
     let listed = prune(&desk, &registry, &AS_JSON).json();
     assert_eq!(ids(&listed["versions"]), ["shop-1.1.0"]);
-    // The last one takes what is left, but for the tag that is not its own.
+    // Deleting the last version deletes the rest, except the other user's tag.
     prune(&desk, &registry, &["shop", "1.1.0", "--yes"]).success();
     server.collect_garbage();
     let manifests = server.stored("_manifests/tags").into_iter();
     let tags: Vec<PathBuf> = manifests
-        .filter(|it| it.ends_with("current/link"))
+        .filter(|path| path.ends_with("current/link"))
         .collect();
     assert_eq!(tags.len(), 2, "{tags:?}");
-    assert!(
-        tags.iter()
-            .all(|it| it.to_string_lossy().contains("mirror/quay.example/org/app"))
-    );
+    assert!(tags.iter().all(|path| {
+        path.to_string_lossy()
+            .contains("mirror/quay.example/org/app")
+    }));
 }
 
-/// Puts an index around a manifest or index, with the tag `outer`; its descriptor.
+/// Pushes an index around a manifest or index, with the tag `outer`, and returns its descriptor.
 fn wrap(desk: &Desk, server: &Server, repository: &str, inner: &Value) -> Value {
     let media_type = "application/vnd.oci.image.index.v1+json";
     let index = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": [inner]});
@@ -214,7 +216,7 @@ fn what_lies_too_deep_to_be_found_is_not_guessed_at() {
     let server = Server::start(&Protection::None);
     let (desk, registry) = desk(&server);
     let repository = "apps/mirror/quay.example/org/app";
-    // Somebody wraps what the version has, and may need it.
+    // Another user wraps an image of the version, and may need it.
     let mut inner = serde_json::to_value(index("1.0.0").descriptor()).unwrap();
     for _ in 0..=INDEX_DEPTH {
         inner = wrap(&desk, &server, repository, &inner);
@@ -231,11 +233,12 @@ fn images_in_a_mirror_go_with_the_last_version_that_needs_them() {
     let server = Server::start(&Protection::None);
     let (desk, registry) = desk(&server);
     let done = prune(&desk, &registry, &[&OLD[..], &AS_JSON].concat()).json();
-    // The index of this version goes from the mirror with its one image; the other one has the rest, too.
+    // The index of this version is deleted from the mirror with its one image. The other version has the remaining
+    // images, too.
     let mirror = format!("{registry}/mirror/quay.example/org/");
     let freed = done["freed"].as_array().unwrap().iter();
     let freed: Vec<&str> = freed
-        .filter_map(|it| it.as_str()?.strip_prefix(&mirror))
+        .filter_map(|name| name.as_str()?.strip_prefix(&mirror))
         .collect();
     let [one, two] = [
         other("1.0.0").descriptor().digest.clone(),
@@ -299,7 +302,7 @@ fn what_was_interrupted_is_completed_by_running_it_again() {
     let listed = prune(&desk, &registry, &AS_JSON).json();
     assert_eq!(ids(&listed["versions"]), ["shop-1.0.0", "shop-1.1.0"]);
     let done = prune(&desk, &registry, &[&OLD[..], &AS_JSON].concat()).json();
-    // Of the two in the mirror, and the five of its own.
+    // The two in the mirror, and the five of its own.
     assert_eq!(
         done["freed"].as_array().map(Vec::len),
         Some(7 - 3),
@@ -350,7 +353,7 @@ fn nothing_is_deleted_as_long_as_a_head_cannot_be_read() {
         "{answer:#}"
     );
     assert_eq!(proxy.count("DELETE", "/"), 0);
-    // The head of another version, which is whole, but says nothing of this one.
+    // The head of another version, which is complete, but belongs to the wrong version.
     fs::write(&head, whole).unwrap();
     server.restart();
     let hex = id.strip_prefix("sha256:").unwrap();

@@ -1,4 +1,5 @@
-//! `solution pack --with-referrers`: what cosign signs at one registry, it verifies at the site's.
+//! `solution pack --with-referrers`: cosign verifies its signatures from the publisher's registry in the site's
+//! registry.
 
 use std::fs;
 use std::process::Command;
@@ -11,13 +12,13 @@ use crate::serving::Serving;
 use crate::setup::{image, index, large, pack, push, write_layout, write_source};
 
 const KEY: [&str; 2] = ["--key", "publisher.pub"];
-/// The image in the registry of the publisher.
+/// The image in the publisher's registry.
 const APP: &str = "org/app";
 
-/// How cosign keeps a signature.
+/// The storage scheme of cosign's signatures.
 #[derive(Clone, Copy, Debug)]
 enum Scheme {
-    /// As a layer of what has the tag `sha256-….sig`.
+    /// As a layer of a manifest with the tag `sha256-….sig`.
     Tag,
     /// As a manifest that refers to the image.
     Referrer,
@@ -25,11 +26,11 @@ enum Scheme {
 
 fn cosign(desk: &Desk, arguments: &[&str]) -> Answer {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
-    let program = Answer::of(Command::new(program).args(["cosign", "--path"])).success();
+    let program = Answer::from_command(Command::new(program).args(["cosign", "--path"])).success();
     let mut command = Command::new(program.trim());
     command.current_dir(desk.path(".")).env("HOME", ".");
     command.env("COSIGN_PASSWORD", "of the test");
-    Answer::of(command.args(arguments))
+    Answer::from_command(command.args(arguments))
 }
 
 fn sign(desk: &Desk, address: &str, scheme: Scheme) {
@@ -47,8 +48,8 @@ fn sign_by(desk: &Desk, key: &str, address: &str, scheme: Scheme) {
     cosign(desk, &arguments).success();
 }
 
-/// Whether cosign finds a signature by this key.
-fn verifies(desk: &Desk, address: &str, key: &str, scheme: Scheme) -> bool {
+/// Returns whether cosign verifies a signature with this key.
+fn cosign_verifies(desk: &Desk, address: &str, key: &str, scheme: Scheme) -> bool {
     let format = match scheme {
         Scheme::Tag => "--new-bundle-format=false",
         Scheme::Referrer => "--new-bundle-format=true",
@@ -58,9 +59,9 @@ fn verifies(desk: &Desk, address: &str, key: &str, scheme: Scheme) -> bool {
     cosign(desk, &[&arguments[..], &offline].concat()).code == 0
 }
 
-/// A desk and a publisher's registry with an image for two architectures. Signed are its index, in both ways, the image
-/// for amd64, and what the second way made.
-fn signed() -> (Desk, Server) {
+/// Returns a desk and a publisher's registry with an image for two architectures. Its index is signed with both
+/// schemes. The image for amd64, and the signature manifest of the second scheme, are signed too.
+fn desk_with_signatures() -> (Desk, Server) {
     let desk = Desk::with_key();
     let server = Server::start(&Protection::None);
     write_layout(&desk, "publisher", &index());
@@ -75,7 +76,7 @@ fn signed() -> (Desk, Server) {
     sign(&desk, &at(index), Scheme::Tag);
     sign(&desk, &at(index), Scheme::Referrer);
     sign(&desk, &at(&amd64.descriptor().digest), Scheme::Tag);
-    let list = list(&server, APP, index);
+    let list = referrers_list(&server, APP, index);
     let bundle = list["manifests"][0]["digest"].as_str().unwrap();
     sign(&desk, &at(bundle), Scheme::Tag);
     let source = format!(
@@ -86,14 +87,14 @@ fn signed() -> (Desk, Server) {
     (desk, server)
 }
 
-/// The list of referrers under the tag of a digest.
-fn list(server: &Server, repository: &str, digest: &str) -> Value {
+/// Returns the list of referrers under the tag of a digest.
+fn referrers_list(server: &Server, repository: &str, digest: &str) -> Value {
     let tag = digest.replace(':', "-");
     let url = format!("http://{}/v2/{repository}/manifests/{tag}", server.host());
     let accept = "Accept: application/vnd.oci.image.index.v1+json";
     let mut command = Command::new("curl");
     command.args(["--silent", "--fail", "--header", accept, &url]);
-    serde_json::from_str(&Answer::of(&mut command).success()).unwrap()
+    serde_json::from_str(&Answer::from_command(&mut command).success()).unwrap()
 }
 
 fn pack_with(desk: &Desk, archive: &str, more: &[&str]) -> Answer {
@@ -110,7 +111,7 @@ fn import(desk: &Desk, archive: &str, server: &Server, more: &[&str]) -> Answer 
 
 #[test]
 fn what_is_signed_at_one_registry_is_verified_at_another() {
-    let (desk, _publisher) = signed();
+    let (desk, _publisher) = desk_with_signatures();
     let packed = pack_with(&desk, "shop.iso", &[]);
     assert_eq!(packed.code, 0, "{packed:?}");
     let packed = packed.json();
@@ -135,25 +136,25 @@ fn what_is_signed_at_one_registry_is_verified_at_another() {
             let all = at(&index.descriptor().digest);
             for scheme in [Scheme::Tag, Scheme::Referrer] {
                 assert!(
-                    verifies(&desk, &all, "cosign.pub", scheme),
+                    cosign_verifies(&desk, &all, "cosign.pub", scheme),
                     "{all} {scheme:?}"
                 );
                 assert!(
-                    !verifies(&desk, &all, "other.pub", scheme),
+                    !cosign_verifies(&desk, &all, "other.pub", scheme),
                     "{all} {scheme:?}"
                 );
             }
-            let bundle = list(&site, repository, &index.descriptor().digest);
+            let bundle = referrers_list(&site, repository, &index.descriptor().digest);
             let bundle = at(bundle["manifests"][0]["digest"].as_str().unwrap());
             for signed in [at(&amd64.descriptor().digest), bundle] {
                 assert!(
-                    verifies(&desk, &signed, "cosign.pub", Scheme::Tag),
+                    cosign_verifies(&desk, &signed, "cosign.pub", Scheme::Tag),
                     "{signed}"
                 );
             }
             let never = at(&arm64.descriptor().digest);
             assert!(
-                !verifies(&desk, &never, "cosign.pub", Scheme::Tag),
+                !cosign_verifies(&desk, &never, "cosign.pub", Scheme::Tag),
                 "{never}"
             );
         }
@@ -162,7 +163,7 @@ fn what_is_signed_at_one_registry_is_verified_at_another() {
         let verify = ["registry", "verify", "shop.iso", "--output", "json"];
         let verified = desk.solution(&[&verify[..], &KEY, &at].concat());
         assert_eq!(verified.code, 0, "{verified:?}");
-        // An index and two images; four referrers and the two lists of them; each in two repositories; and the head.
+        // An index and two images, four referrers and their two lists, each in two repositories, and the head.
         assert_eq!(verified.json()["manifests"], 2 * (3 + 4 + 1) + 1);
         let export = ["export", "shop", "1.0.0", "-o", "again.iso", "--force"];
         desk.solution(&[&export[..], &KEY, &at].concat()).success();
@@ -172,7 +173,7 @@ fn what_is_signed_at_one_registry_is_verified_at_another() {
 
 #[test]
 fn nothing_is_looked_for_unless_it_is_asked_for() {
-    let (desk, _publisher) = signed();
+    let (desk, _publisher) = desk_with_signatures();
     let flags = [&pack("source", "shop.iso")[..], &["--output", "json"]].concat();
     let packed = desk.solution(&flags);
     assert_eq!(packed.code, 0, "{packed:?}");
@@ -190,13 +191,16 @@ fn nothing_is_looked_for_unless_it_is_asked_for() {
         index.descriptor().digest
     );
     for scheme in [Scheme::Tag, Scheme::Referrer] {
-        assert!(!verifies(&desk, &at, "cosign.pub", scheme), "{scheme:?}");
+        assert!(
+            !cosign_verifies(&desk, &at, "cosign.pub", scheme),
+            "{scheme:?}"
+        );
     }
 }
 
 #[test]
 fn they_are_shown_and_served() {
-    let (desk, _publisher) = signed();
+    let (desk, _publisher) = desk_with_signatures();
     let check = ["pack", "source", "--check", "--with-referrers"];
     let text = desk.solution(&check).success();
     assert!(
@@ -236,14 +240,20 @@ fn they_are_shown_and_served() {
     );
     let at = format!("{}/shop-1.0.0/app-0@{digest}", serving.host());
     for scheme in [Scheme::Tag, Scheme::Referrer] {
-        assert!(verifies(&desk, &at, "cosign.pub", scheme), "{scheme:?}");
-        assert!(!verifies(&desk, &at, "other.pub", scheme), "{scheme:?}");
+        assert!(
+            cosign_verifies(&desk, &at, "cosign.pub", scheme),
+            "{scheme:?}"
+        );
+        assert!(
+            !cosign_verifies(&desk, &at, "other.pub", scheme),
+            "{scheme:?}"
+        );
     }
 }
 
 #[test]
 fn signatures_of_a_whole_index_are_told_where_only_a_part_is_packed() {
-    let (desk, publisher) = signed();
+    let (desk, publisher) = desk_with_signatures();
     let source = format!(
         "source: 'docker://{}/{APP}:1', platforms: [linux/amd64]",
         publisher.host()
@@ -262,12 +272,12 @@ fn signatures_of_a_whole_index_are_told_where_only_a_part_is_packed() {
         site.host(),
         amd64.descriptor().digest
     );
-    assert!(verifies(&desk, &at, "cosign.pub", Scheme::Tag));
+    assert!(cosign_verifies(&desk, &at, "cosign.pub", Scheme::Tag));
 }
 
 #[test]
 fn a_tag_of_signatures_grows_and_is_never_cut() {
-    let (desk, publisher) = signed();
+    let (desk, publisher) = desk_with_signatures();
     assert_eq!(pack_with(&desk, "shop.iso", &[]).code, 0);
     let digest = index().descriptor().digest.clone();
     let at = format!("{}/{APP}@{digest}", publisher.host());
@@ -280,9 +290,9 @@ fn a_tag_of_signatures_grows_and_is_never_cut() {
     }
     let at_site = format!("{}/shop-1.0.0/app-0@{digest}", site.host());
     for key in ["cosign.pub", "other.pub"] {
-        assert!(verifies(&desk, &at_site, key, Scheme::Tag), "{key}");
+        assert!(cosign_verifies(&desk, &at_site, key, Scheme::Tag), "{key}");
     }
-    // More than the archive has is no fault, and no repair takes it away.
+    // Additional content is no fault, and repairs do not delete it.
     fs::remove_file(site.blob(&large()).unwrap()).unwrap();
     let registry = site.host();
     let at = ["--registry", &registry, "--output", "json"];
@@ -294,11 +304,11 @@ fn a_tag_of_signatures_grows_and_is_never_cut() {
     let repaired = desk.solution(&[&verify[..], &["--repair"]].concat());
     assert_eq!(repaired.code, 0, "{repaired:?}");
     for key in ["cosign.pub", "other.pub"] {
-        assert!(verifies(&desk, &at_site, key, Scheme::Tag), "{key}");
+        assert!(cosign_verifies(&desk, &at_site, key, Scheme::Tag), "{key}");
     }
     let tag = digest.replace(':', "-");
     let path = format!("docker://{}/shop-1.0.0/app-0:{tag}.sig", site.host());
-    // What is not a list of the same signatures is another image.
+    // A document that is not a list of the same signatures counts as another image.
     write_layout(&desk, "odd", &image("arm64").into());
     let from = format!("oci:{}:1", desk.path("odd/layout").display());
     let copy = ["copy", "--quiet", "--dest-tls-verify=false", &from, &path];

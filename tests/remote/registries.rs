@@ -1,8 +1,7 @@
-//! `docker://`.
+//! The source `docker://`.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,8 +14,8 @@ use crate::server::{PASSWORD, Protection, Server, USER, eventually};
 use crate::setup::{image, index, large, pack, push, validate, write_layout, write_source};
 use fixtures::proxy::{Action, Proxy, find};
 
-/// A desk with a key and the layout `source/layout` of this image, and a registry without protection that has it as
-/// `team/app:1`.
+/// Returns a desk with a key and the layout `source/layout` of this image, and a registry without protection that has
+/// it as `team/app:1`.
 fn desk(artifact: &fixtures::image::Artifact) -> (Desk, Server) {
     let desk = Desk::with_key();
     write_layout(&desk, "source", artifact);
@@ -25,7 +24,7 @@ fn desk(artifact: &fixtures::image::Artifact) -> (Desk, Server) {
     (desk, server)
 }
 
-/// The blobs that were asked for, with their ranges.
+/// Returns the requested blobs, with their ranges.
 fn blobs(proxy: &Proxy) -> Vec<(String, String)> {
     let seen = proxy.seen();
     let blobs = seen.iter().filter(|seen| seen.is("GET", "/blobs/"));
@@ -73,7 +72,7 @@ fn an_image_is_the_same_from_a_registry_and_from_a_layout() {
             "{name}: the bytes differ"
         );
     }
-    // Where it came from is what workloads ask for, unless something else is said.
+    // The source is also the `ref` for workloads, unless another one is set.
     write_source(
         &desk,
         "plain",
@@ -109,9 +108,9 @@ fn one_platform_of_an_image_downloads_that_one_only() {
     assert_eq!(asked, wanted);
 }
 
-/// A source tree of the image behind a proxy, which lets so many bytes of the large layer through and then, the first
-/// time, nothing more.
-fn held(desk: &Desk, server: &Server, came: usize) -> Proxy {
+/// Writes a source tree of the image behind a proxy. The first request gets this many bytes of the large layer and then
+/// nothing more.
+fn write_stalled_source(desk: &Desk, server: &Server, came: usize) -> Proxy {
     let calls = AtomicU32::new(0);
     let proxy = Proxy::start(server.port, move |seen| {
         let first = seen.is("GET", &large()) && calls.fetch_add(1, Ordering::SeqCst) == 0;
@@ -130,7 +129,7 @@ fn held(desk: &Desk, server: &Server, came: usize) -> Proxy {
 fn a_killed_download_goes_on_in_the_next_run_and_what_is_here_is_not_asked_for() {
     const CAME: usize = 3 * 1024 * 1024 + 5;
     let (desk, server) = desk(&index());
-    let proxy = held(&desk, &server, CAME);
+    let proxy = write_stalled_source(&desk, &server, CAME);
     let mut child = desk
         .command()
         .args(pack("pull", "out.iso"))
@@ -168,7 +167,7 @@ fn a_killed_download_goes_on_in_the_next_run_and_what_is_here_is_not_asked_for()
         "each blob once, the large one twice"
     );
 
-    // A third time from the cache alone; and the same without a cache.
+    // The third run uses the cache alone; the fourth run uses no cache.
     let before = blobs(&proxy).len();
     desk.solution(&pack("pull", "again.iso")).success();
     assert_eq!(blobs(&proxy).len(), before);
@@ -267,14 +266,15 @@ fn what_a_registry_says_of_its_documents_is_compared() {
     }
 }
 
-/// A desk with `auth.json` to write, and a registry with TLS and a login that has `team/app:1`; `pull` packs it.
+/// Returns a desk for an `auth.json`, and a registry with TLS and a login that has `team/app:1`. The tree `pull` packs
+/// it.
 pub(crate) fn protected_desk() -> (Desk, Server) {
     let (desk, server) = packing_desk(&Protection::TlsAndLogin);
     push(&server, &desk.path("source/layout"), "team/app");
     (desk, server)
 }
 
-/// The same for another protection, without the image.
+/// Returns the same for another protection, without the image.
 pub(crate) fn packing_desk(protection: &Protection) -> (Desk, Server) {
     let desk = Desk::with_key();
     write_layout(&desk, "source", &image("amd64").into());
@@ -293,7 +293,7 @@ fn run_with(desk: &Desk, (variable, value): (&str, &str), archive: &str) -> Answ
     command
         .args(pack("pull", archive))
         .args(["--ca-file", "ca.pem", "--no-cache"]);
-    Answer::of(&mut command)
+    Answer::from_command(&mut command)
 }
 
 fn login(user: &str) -> String {
@@ -318,7 +318,7 @@ fn logins_and_authorities_are_those_of_docker_and_podman() {
     );
 
     let host = server.host();
-    // The longest key counts: the login for the whole registry is a wrong one.
+    // The longest key counts: the login for the whole registry is wrong.
     let (wrong, right) = (login("nobody"), login(USER));
     desk.write(
         "auth.json",
@@ -350,9 +350,7 @@ fn a_credential_helper_is_asked_once_for_all_images_of_its_registry() {
     let helper = format!(
         "#!/bin/sh\necho asked >> asked\nread -r key\ntest \"$1 $key\" = 'get {host}' || exit 1\necho '{{\"Username\":\"{USER}\",\"Secret\":\"{PASSWORD}\"}}'\n"
     );
-    desk.write("bin/docker-credential-desk", helper);
-    let mode = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(desk.path("bin/docker-credential-desk"), mode).unwrap();
+    desk.write_script("bin/docker-credential-desk", &helper);
     let image =
         |number: u8| format!("source: 'docker://{host}/team/app:1', ref: 'r.example/app:{number}'");
     write_source(&desk, "pull", &[&image(1), &image(2)]);
@@ -414,7 +412,7 @@ fn what_cannot_be_had_says_which_image_and_what_to_do() {
 fn ending_a_download_keeps_what_came_and_leaves_no_draft() {
     const CAME: usize = 1024 * 1024;
     let (desk, server) = desk(&image("amd64").into());
-    let proxy = held(&desk, &server, CAME);
+    let proxy = write_stalled_source(&desk, &server, CAME);
     let before = desk.names();
     let child = desk
         .command()
@@ -428,8 +426,10 @@ fn ending_a_download_keeps_what_came_and_leaves_no_draft() {
     eventually("the beginning of the layer", || {
         fs::metadata(&partial).is_ok_and(|file| file.len() == CAME as u64)
     });
-    Answer::of(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]))
-        .success();
+    Answer::from_command(
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]),
+    )
+    .success();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
@@ -545,7 +545,7 @@ fn a_check_downloads_configurations_and_no_layers() {
         serde_json::json!(["linux/amd64", "linux/arm64"])
     );
     assert_eq!(blobs(&proxy).len(), 2, "one configuration of each platform");
-    // And what it says is what comes.
+    // The packed archive equals the report.
     desk.solution(&pack("pull", "out.iso")).success();
     assert_eq!(checked["size"], desk.read("out.iso").len());
     assert_eq!(blobs(&proxy).len(), 5);

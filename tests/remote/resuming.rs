@@ -1,4 +1,5 @@
-//! `solution import` killed in the middle of a blob goes on where it was, proved by the bytes that the proxy counts.
+//! `solution import` that is killed in the middle of a blob resumes its upload, as the number of bytes at the proxy
+//! shows.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -16,14 +17,14 @@ use crate::common::{Answer, Desk, results};
 use crate::server::{Protection, Server, eventually};
 use crate::setup::{pack, write_layout, write_source};
 
-/// As the program sends large blobs.
+/// The size of a part of a large upload.
 const PART: u64 = registry::limits::PART;
-/// Three parts and a bit: more than what goes in one request.
+/// Three parts and some bytes: more than a single request.
 const SIZE: u64 = registry::limits::PARTS_ABOVE + PART + 5;
-/// Parts that are complete when the program is killed.
+/// The number of parts that are complete when the program is killed.
 const COMPLETE: u64 = 2;
 
-/// A desk with `large.iso`, whose image has one large layer.
+/// Returns a desk with `large.iso`, whose image has one large layer.
 fn desk() -> Desk {
     let desk = Desk::with_key();
     let image = ImageBuilder::new()
@@ -42,8 +43,8 @@ fn import<'a>(registry: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&always[..], &to, more].concat()
 }
 
-/// The files of remembered uploads.
-fn remembered(desk: &Desk) -> Vec<PathBuf> {
+/// Returns the files of resumable uploads.
+fn upload_files(desk: &Desk) -> Vec<PathBuf> {
     let entries = fs::read_dir(desk.path("state/solution/uploads"));
     let entries = entries.into_iter().flatten();
     entries.map(|entry| entry.unwrap().path()).collect()
@@ -52,12 +53,12 @@ fn remembered(desk: &Desk) -> Vec<PathBuf> {
 fn answer(desk: &Desk, arguments: &[&str]) -> Answer {
     let mut command = desk.command();
     command.env("XDG_STATE_HOME", desk.path("state"));
-    Answer::of(command.args(arguments))
+    Answer::from_command(command.args(arguments))
 }
 
-/// What a push has told in a file.
+/// Returns the events of a push in a file.
 #[track_caller]
-fn told(desk: &Desk, file: &str) -> Vec<Value> {
+fn read_events(desk: &Desk, file: &str) -> Vec<Value> {
     results::push_events(&fs::read_to_string(desk.path(file)).unwrap())
 }
 
@@ -75,10 +76,10 @@ fn a_push_tells_programs_each_step_and_how_long_it_will_take() {
     let flags = ["--output", "json", "--progress", "events"];
     let answer = answer(&desk, &import(&proxy.host(), &flags));
     assert_eq!(answer.code, 0, "{answer:?}");
-    // The result is the one document that it always was.
+    // The result on standard output is still a single document.
     let receipt = answer.json();
-    let events = told(&desk, "events");
-    let of = |kind: &'static str| events.iter().filter(move |it| it["event"] == kind);
+    let events = read_events(&desk, "events");
+    let of = |kind: &'static str| events.iter().filter(move |event| event["event"] == kind);
     let [planned] = &of("planned").collect::<Vec<_>>()[..] else {
         panic!("{events:?}")
     };
@@ -100,7 +101,7 @@ fn a_push_tells_programs_each_step_and_how_long_it_will_take() {
     assert_eq!(last["complete"], true);
     assert_eq!(last["bytesDone"], last["bytesTotal"]);
 
-    // Nothing that is there is written to, and another push can be read from standard error.
+    // The program does not write to an existing file. Another push prints its events on standard error.
     let size = desk.path("large.iso").metadata().unwrap().len();
     let refused = self::answer(&desk, &import(&proxy.host(), &["--progress", "large.iso"]));
     assert!(refused.failure(1).contains("is not empty"));
@@ -136,7 +137,7 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     });
     killed.kill().unwrap();
     killed.wait().unwrap();
-    assert_eq!(remembered(&desk).len(), 1);
+    assert_eq!(upload_files(&desk).len(), 1);
 
     server.restart();
     proxy.change(|_| Action::Buffer);
@@ -152,21 +153,25 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     let resumed = serde_json::json!({"blobs": 1, "bytes": COMPLETE * PART});
     assert_eq!(receipt["resumed"], resumed);
     let has = |file: &str, name: &str, field: &str, value: &Value| {
-        let mut events = told(&desk, file).into_iter();
+        let mut events = read_events(&desk, file).into_iter();
         events.any(|event| event["event"] == name && event[field] == *value)
     };
     assert!(has("events", "resumed", "from", &(COMPLETE * PART).into()));
     let arrival = "resumed".into();
     assert!(has("events", "blobInPlace", "arrival", &arrival));
     assert!(has("events", "done", "complete", &true.into()));
-    assert!(!told(&desk, "killed").iter().any(|it| it["event"] == "done"));
+    assert!(
+        !read_events(&desk, "killed")
+            .iter()
+            .any(|event| event["event"] == "done")
+    );
     let bytes = receipt["bytes"].as_u64().unwrap();
-    // What is small may have come beside the layer the first time.
+    // Small blobs may have been uploaded in parallel with the layer the first time.
     let uploaded = receipt["uploaded"]["bytes"].as_u64().unwrap();
     assert!((left..=bytes - COMPLETE * PART).contains(&uploaded));
-    assert_eq!(remembered(&desk), Vec::<PathBuf>::new());
+    assert_eq!(upload_files(&desk), Vec::<PathBuf>::new());
 
-    // Every byte is there: skopeo compares each digest.
+    // Every byte arrived: skopeo compares each digest.
     let image = receipt["imageMap"][0]["address"].as_str().unwrap();
     let image = format!("docker://{}", image.replace(&host, &server.host()));
     let flags = ["copy", "--quiet", "--src-tls-verify=false"];
@@ -174,8 +179,8 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
         .success();
 }
 
-/// An import whose second part has begun to arrive at a proxy.
-fn under_way(desk: &Desk, proxy: &Proxy) -> Child {
+/// Starts an import whose second part has begun to arrive at a proxy.
+fn start_import(desk: &Desk, proxy: &Proxy) -> Child {
     let mut command = desk.command();
     command.env("XDG_STATE_HOME", desk.path("state"));
     command.args(import(&proxy.host(), &[]));
@@ -187,15 +192,15 @@ fn under_way(desk: &Desk, proxy: &Proxy) -> Child {
     child
 }
 
-/// Whether a request brings the second part.
-fn is_second(seen: &Seen) -> bool {
+/// Returns whether a request uploads the second part.
+fn is_second_part(seen: &Seen) -> bool {
     let range = seen.headers.get("content-range");
     range.is_some_and(|range| range.starts_with(&format!("{PART}-")))
 }
 
 fn interrupt(child: &Child) {
     let pid = child.id().to_string();
-    Answer::of(Command::new("kill").args(["-INT", &pid])).success();
+    Answer::from_command(Command::new("kill").args(["-INT", &pid])).success();
 }
 
 #[test]
@@ -205,14 +210,14 @@ fn an_import_that_is_interrupted_finishes_its_part_and_goes_on_behind_it() {
     let proxy = Proxy::start(server.port, {
         let noticed = Arc::clone(&noticed);
         move |seen: &Seen| {
-            if is_second(seen) {
+            if is_second_part(seen) {
                 Action::Wait(Arc::clone(&noticed))
             } else {
                 Action::Buffer
             }
         }
     });
-    let mut child = under_way(&desk, &proxy);
+    let mut child = start_import(&desk, &proxy);
     interrupt(&child);
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut stderr = String::new();
@@ -229,9 +234,9 @@ fn an_import_that_is_interrupted_finishes_its_part_and_goes_on_behind_it() {
     ] {
         assert!(stderr.contains(words), "{stderr}");
     }
-    // The answer to the part was waited for, and no other part was begun.
-    let [file] = &remembered(&desk)[..] else {
-        panic!("{:?}", remembered(&desk))
+    // The program waited for the answer to the part, and began no other part.
+    let [file] = &upload_files(&desk)[..] else {
+        panic!("{:?}", upload_files(&desk))
     };
     let text = fs::read_to_string(file).unwrap();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
@@ -253,14 +258,14 @@ fn an_import_that_is_interrupted_finishes_its_part_and_goes_on_behind_it() {
 fn a_line_that_is_dead_holds_nobody_who_asks_for_an_end() {
     let (desk, server) = (desk(), Server::start(&Protection::None));
     let stalled = |seen: &Seen| {
-        if is_second(seen) {
+        if is_second_part(seen) {
             Action::Stall(PART / 2)
         } else {
             Action::Buffer
         }
     };
     let proxy = Proxy::start(server.port, stalled);
-    let child = under_way(&desk, &proxy);
+    let child = start_import(&desk, &proxy);
     let began = Instant::now();
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
@@ -268,10 +273,10 @@ fn a_line_that_is_dead_holds_nobody_who_asks_for_an_end() {
     assert_eq!(output.status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("interrupted while pushing"), "{stderr}");
     assert!(began.elapsed() < Duration::from_secs(10));
-    assert_eq!(remembered(&desk).len(), 1);
+    assert_eq!(upload_files(&desk).len(), 1);
 
     let proxy = Proxy::start(server.port, stalled);
-    let mut child = under_way(&desk, &proxy);
+    let mut child = start_import(&desk, &proxy);
     interrupt(&child);
     let stderr = child.stderr.take().unwrap();
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
@@ -291,7 +296,7 @@ fn what_is_wrong_with_what_is_remembered_is_said_to_who_asks() {
     assert_eq!(answer.code, 0, "{answer:?}");
     let said = "state/solution/uploads`: ";
     assert!(answer.stderr.contains(said), "{answer:?}");
-    // Without the flag it is nobody's concern.
+    // Without the flag it does not matter.
     let other = Server::start(&Protection::None);
     let answer = self::answer(&desk, &import(&other.host(), &[]));
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -311,7 +316,7 @@ fn an_import_that_gives_up_says_what_is_in_place_and_what_is_not() {
     let flags = ["--output", "json", "--progress", "events"];
     let answer = answer(&desk, &import(&proxy.host(), &flags));
     assert_eq!(answer.code, 1, "{answer:?}");
-    let events = told(&desk, "events");
+    let events = read_events(&desk, "events");
     let mut failed = events.iter().filter(|event| event["event"] == "failed");
     let failed = failed.next().unwrap();
     assert_eq!(failed["what"], Layer::random(1, SIZE).digest());

@@ -1,4 +1,4 @@
-//! `solution registry serve`: what real clients get from it, and what they never get.
+//! `solution registry serve` with real clients: the content that they get, and the requests that are refused.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,11 +21,11 @@ use crate::common::{Answer, Desk, results};
 use crate::server::{PASSWORD, USER, eventually, issue, make_certificates, run};
 use crate::setup::{LARGE, image, index, large, pack};
 
-/// The repository of the image in every archive here, and its name where it is mirrored.
+/// The repository of the image in every archive of these tests, and the name of its mirror.
 pub(crate) const REPOSITORY: &str = "shop-1.0.0/app";
 const MIRROR: &str = "mirror/docker.io/library/nginx";
 
-/// A server, ended with the value.
+/// A server, stopped on drop.
 pub(crate) struct Serving {
     child: Child,
     url: String,
@@ -39,7 +39,7 @@ impl Serving {
         Self::run(desk, &[&always[..], arguments].concat())
     }
 
-    /// The same, with nothing but these arguments.
+    /// Serves with only these arguments.
     pub(crate) fn run(desk: &Desk, arguments: &[&str]) -> Self {
         let mut command = desk.command();
         command.args(arguments);
@@ -65,7 +65,7 @@ impl Serving {
             url: String::new(),
             said,
         };
-        serving.says("listening");
+        serving.wait_for_log("listening");
         let said = serving.said.lock().unwrap();
         let line = said.iter().find(|line| line.contains("listening")).unwrap();
         let url = &line[line.find("http").unwrap()..];
@@ -79,22 +79,22 @@ impl Serving {
         self.url.split_once("//").unwrap().1
     }
 
-    /// Waits until it has said this.
-    fn says(&self, words: &str) {
-        eventually(words, || self.has_said(words));
+    /// Waits until its standard error contains this text.
+    fn wait_for_log(&self, words: &str) {
+        eventually(words, || self.has_logged(words));
     }
 
-    fn has_said(&self, words: &str) -> bool {
+    fn has_logged(&self, words: &str) -> bool {
         let said = self.said.lock().unwrap();
         said.iter().any(|line| line.contains(words))
     }
 
     fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
-        Answer::of(Command::new("kill").args([signal, &pid])).success();
+        Answer::from_command(Command::new("kill").args([signal, &pid])).success();
     }
 
-    /// What curl says of a path: head and body.
+    /// Returns curl's output for a path: head and body.
     pub(crate) fn curl(&self, arguments: &[&str], path: &str) -> String {
         let url = format!("{}{path}", self.url);
         let mut command = Command::new("curl");
@@ -107,8 +107,8 @@ impl Serving {
         head.split(' ').nth(1).unwrap().to_owned()
     }
 
-    /// A connection with this request on it.
-    fn ask(&self, request: &str) -> TcpStream {
+    /// Opens a connection and sends this request.
+    fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.host()).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream
@@ -122,7 +122,7 @@ impl Drop for Serving {
     }
 }
 
-/// A desk with `shop.iso`: an image for two architectures with a `ref`, and what refers to it.
+/// Returns a desk with `shop.iso`: an image for two architectures with a `ref`, and its referrers.
 pub(crate) fn desk() -> Desk {
     let desk = Desk::with_key();
     make(&desk, "source", "shop.iso", "1.0.0");
@@ -154,7 +154,7 @@ spec:
     desk.solution(&pack(source, archive)).success();
 }
 
-/// The media type, the digest and the size of everything that a directory of skopeo has.
+/// Returns the name and the size of every file in a skopeo directory; the names are digests.
 fn files(directory: &Path) -> Vec<(String, u64)> {
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
     let mut files: Vec<_> = entries
@@ -194,7 +194,7 @@ fn skopeo_pulls_the_same_bytes_over_tls_with_a_login() {
         command.current_dir(desk.path("."));
         command.args(["copy", "--all", "--quiet", "--src-cert-dir=certs"]);
         command.args(["--preserve-digests", "--src-creds", login, &from, to]);
-        Answer::of(&mut command)
+        Answer::from_command(&mut command)
     };
     for (number, name) in [REPOSITORY, MIRROR].into_iter().enumerate() {
         let tag = if number == 0 { "1" } else { "1.25" };
@@ -308,13 +308,13 @@ fn answers_say_what_they_are_and_the_log_what_was_asked() {
         metrics.contains("solution_serve_requests_total{status=\"4xx\"} 2\n"),
         "{metrics}"
     );
-    // Whatever it said is inside its schema.
-    serving.says("/metrics");
+    // Every line of its log matches its schema.
+    serving.wait_for_log("/metrics");
     let said = serving.said.lock().unwrap();
     assert!(said.len() > 6, "{said:?}");
     for line in said.iter() {
         let value: Value = serde_json::from_str(line).unwrap();
-        let outside = results::outside(&["serve".to_owned()], &value);
+        let outside = results::schema_violations(&["serve".to_owned()], &value);
         assert!(outside.is_empty(), "{outside:#?} in {line}");
     }
 }
@@ -333,7 +333,7 @@ fn what_no_client_sends_is_answered_and_ends_the_connection() {
         (smuggled, "405"),
     ] {
         let mut answer = String::new();
-        serving.ask(request).read_to_string(&mut answer).unwrap();
+        serving.send(request).read_to_string(&mut answer).unwrap();
         assert!(
             answer.starts_with(&format!("HTTP/1.1 {status} ")),
             "{answer}"
@@ -342,11 +342,11 @@ fn what_no_client_sends_is_answered_and_ends_the_connection() {
     }
     let two = "GET /v2/ HTTP/1.1\r\n\r\nGET /v2/_catalog HTTP/1.1\r\nConnection: close\r\n\r\n";
     let mut answer = String::new();
-    serving.ask(two).read_to_string(&mut answer).unwrap();
+    serving.send(two).read_to_string(&mut answer).unwrap();
     assert_eq!(answer.matches("HTTP/1.1 200 ").count(), 2, "{answer}");
 }
 
-/// Every manifest and blob of the image: its path, and its digest.
+/// Returns every manifest and blob of the image, each with its path and digest.
 fn contents() -> Vec<(String, String)> {
     let path = |kind: &str, name: &str| format!("/v2/{REPOSITORY}/{kind}/{name}");
     let index = index();
@@ -367,7 +367,7 @@ fn sha256(bytes: &[u8]) -> String {
     Digest::new(Sha256::digest(bytes).into()).to_string()
 }
 
-/// The body of the answer to a request, on a connection that is kept.
+/// Returns the body of the answer to a request, on a persistent connection.
 fn get(stream: &mut BufReader<TcpStream>, path: &str) -> Vec<u8> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
     stream.get_mut().write_all(request.as_bytes()).unwrap();
@@ -385,7 +385,7 @@ fn get(stream: &mut BufReader<TcpStream>, path: &str) -> Vec<u8> {
     body
 }
 
-/// Clients that pull at once.
+/// The number of concurrent clients.
 const PULLS: usize = 200;
 
 #[test]
@@ -395,7 +395,7 @@ fn two_hundred_clients_at_once_get_every_byte() {
     let (wanted, begin) = (contents(), Barrier::new(PULLS));
     std::thread::scope(|scope| {
         for _ in 0..PULLS {
-            let mut stream = BufReader::new(serving.ask(""));
+            let mut stream = BufReader::new(serving.send(""));
             let (wanted, begin) = (&wanted, &begin);
             scope.spawn(move || {
                 begin.wait();
@@ -417,14 +417,14 @@ fn two_hundred_clients_at_once_get_every_byte() {
     }
 }
 
-/// Runs a client that was built from its module.
+/// Runs a client that was built from its Go module.
 fn client(desk: &Desk, name: &str, arguments: &[&str]) {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
-    let program = Answer::of(Command::new(program).args([name, "--path"])).success();
+    let program = Answer::from_command(Command::new(program).args([name, "--path"])).success();
     desk.run(program.trim(), arguments).success();
 }
 
-/// The digests that the files of a layout have, and those of everything that was to come.
+/// Returns the digests of the files in a layout, and the expected ones.
 fn digests(layout: &Path) -> [BTreeSet<String>; 2] {
     let entries = fs::read_dir(layout.join("blobs/sha256")).unwrap();
     let came = entries.map(|entry| sha256(&fs::read(entry.unwrap().path()).unwrap()));
@@ -441,7 +441,7 @@ fn crane_and_oras_pull_an_index_with_all_its_images() {
     client(&desk, "crane", &pull);
     let [came, wanted] = digests(&desk.path("by-crane"));
     assert_eq!(came, wanted);
-    // With what refers to it.
+    // The copy includes the referrers.
     let copy = [
         "copy",
         "--recursive",
@@ -463,20 +463,20 @@ fn one_client_leaves_room_for_others() {
     files.current = files.maximum;
     setrlimit(Resource::Nofile, files).unwrap();
     let most = serve::limits::CONNECTIONS_OF_ONE;
-    let mut held: Vec<_> = (0..most).map(|_| serving.ask("")).collect();
+    let mut held: Vec<_> = (0..most).map(|_| serving.send("")).collect();
     let mut refused = TcpStream::connect(serving.host()).unwrap();
     let long = Duration::from_secs(20);
     refused.set_read_timeout(Some(long)).unwrap();
     assert_eq!(refused.read(&mut [0]).unwrap(), 0);
-    // Another client has room.
+    // Another client address is still served.
     let elsewhere = ["--interface", "127.0.0.2"];
     let metrics = serving.curl(&elsewhere, "/metrics");
     let refused = "solution_serve_refused_connections_total 1\n";
     assert!(metrics.contains(refused), "{metrics}");
-    // And so has the first once one of its own has ended.
+    // The first address is served again once one of its connections has ended.
     held.pop();
     eventually("a connection of the first client", || {
-        let mut stream = serving.ask("GET /v2/ HTTP/1.0\r\n\r\n");
+        let mut stream = serving.send("GET /v2/ HTTP/1.0\r\n\r\n");
         let mut answer = String::new();
         stream
             .read_to_string(&mut answer)
@@ -484,8 +484,8 @@ fn one_client_leaves_room_for_others() {
     });
 }
 
-/// The serial number of the certificate that a server shows.
-fn serial(desk: &Desk, serving: &Serving) -> String {
+/// Returns the serial number of a server's certificate.
+fn certificate_serial(desk: &Desk, serving: &Serving) -> String {
     let host = serving.host();
     let line = format!("openssl s_client -connect {host} </dev/null | openssl x509 -noout -serial");
     desk.run("sh", &["-c", &line]).success()
@@ -498,29 +498,33 @@ fn a_new_certificate_is_shown_after_a_signal_and_a_broken_one_never() {
     make_certificates(&folder);
     let tls = ["--tls-cert=server.pem", "--tls-key=server.key"];
     let serving = Serving::start(&desk, &[&["shop.iso"], &tls[..]].concat());
-    let first = serial(&desk, &serving);
+    let first = certificate_serial(&desk, &serving);
     let good = fs::read(desk.path("server.pem")).unwrap();
     desk.write("server.pem", "no certificate");
     serving.signal("-HUP");
-    serving.says("cannot use `server.pem` and `server.key` for TLS");
-    assert_eq!(serial(&desk, &serving), first);
-    // A key that is not the certificate's is none either.
+    serving.wait_for_log("cannot use `server.pem` and `server.key` for TLS");
+    assert_eq!(certificate_serial(&desk, &serving), first);
+    // A key that does not belong to the certificate is refused too.
     issue(&folder, "server", "-days 2 -extfile extensions");
     fs::write(desk.path("server.pem"), good).unwrap();
     serving.signal("-HUP");
-    serving.says("the certificate and the key cannot be used");
-    assert_eq!(serial(&desk, &serving), first);
+    serving.wait_for_log("the certificate and the key cannot be used");
+    assert_eq!(certificate_serial(&desk, &serving), first);
     fs::rename(desk.path("server.crt"), desk.path("server.pem")).unwrap();
     serving.signal("-HUP");
-    eventually("the new certificate", || serial(&desk, &serving) != first);
+    eventually("the new certificate", || {
+        certificate_serial(&desk, &serving) != first
+    });
     let pulled = serving.curl(&["--cacert", desk.path("ca.crt").to_str().unwrap()], "/v2/");
     assert!(pulled.starts_with("HTTP/1.1 200 "), "{pulled}");
 }
 
-/// What the conformance suite says, in its read-only form: what it reads is named, since it cannot push it.
+/// Returns the output of the conformance suite in its read-only mode. The variables name the content, because the suite
+/// cannot push it.
 fn conformance(serving: &Serving, desk: &Desk, tls: &str) -> String {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
-    let program = Answer::of(Command::new(program).args(["conformance", "--path"])).success();
+    let program =
+        Answer::from_command(Command::new(program).args(["conformance", "--path"])).success();
     let digest = index().descriptor().digest.clone();
     let mut command = Command::new(program.trim());
     command.current_dir(desk.path("."));
@@ -536,20 +540,20 @@ fn conformance(serving: &Serving, desk: &Desk, tls: &str) -> String {
         ("OCI_API_BLOBS_DELETE", "false"),
         ("OCI_API_MANIFESTS_DELETE", "false"),
         ("OCI_API_TAGS_DELETE", "false"),
-        // Version 1.1 lets it be left out; we do not. Of manifests that it did not push the suite cannot ask the same, since it
-        // keeps no answer that has it.
+        // Version 1.1 makes the header optional, but the program sends it. The suite can only check it for manifests
+        // that it pushed itself.
         ("OCI_API_BLOBS_DIGEST_HEADER", "true"),
         ("OCI_RO_DATA_TAGS", "1 policy"),
         ("OCI_RO_DATA_MANIFESTS", &digest),
         ("OCI_RO_DATA_BLOBS", &large()),
         ("OCI_RO_DATA_REFERRERS", &digest),
     ]);
-    // Its exit code says nothing: having said all, it ends over a report of data that it did not make (without pushing).
-    Answer::of(&mut command).stdout
+    // The exit code is meaningless: at the end, the suite fails to report on data that it did not push.
+    Answer::from_command(&mut command).stdout
 }
 
-/// What the suite only does where it may push or delete. It has ranges of blobs among these, which
-/// `curl_gets_parts_and_nothing_that_it_has` tries.
+/// The tests that the suite only runs if it may push or delete. They include ranges of blobs, which
+/// `curl_gets_parts_and_nothing_that_it_has` covers.
 const DISABLED: [&str; 12] = [
     "sha256 blobs",
     "sha512 blobs",
@@ -565,7 +569,7 @@ const DISABLED: [&str; 12] = [
     "invalid-digest-format/delete/manifest-delete",
 ];
 
-/// What of the specification the suite must have found to be right.
+/// The parts of the specification that must pass.
 const PASSED: [&str; 9] = [
     "Tag listing",
     "Blob get",
@@ -623,18 +627,18 @@ fn a_directory_is_served_as_it_changes() {
     fs::create_dir(desk.path("shelf")).unwrap();
     let serving = Serving::start(&desk, &["shelf"]);
     assert_eq!(serving.status("/v2/shop-1.0.0/app/tags/list"), "404");
-    // Found by looking.
+    // The program finds the new archive by reading the folder.
     fs::copy(desk.path("shop.iso"), desk.path("shelf/shop.iso")).unwrap();
     eventually("serving a new archive", || {
         serving.status("/v2/shop-1.0.0/app/tags/list") == "200"
     });
-    // A file that is none is named, and what was served goes on; so it does if one of its name takes its place.
+    // An invalid file is reported, and the served archives are kept, even if the invalid file replaces one of them.
     desk.write("other.iso", "no archive");
     fs::copy(desk.path("other.iso"), desk.path("shelf/other.iso")).unwrap();
     fs::rename(desk.path("other.iso"), desk.path("shelf/shop.iso")).unwrap();
     serving.signal("-HUP");
-    serving.says("`shelf/other.iso` is left out");
-    serving.says("`shelf/shop.iso` is left out");
+    serving.wait_for_log("`shelf/other.iso` is left out");
+    serving.wait_for_log("`shelf/shop.iso` is left out");
     let blob = format!("/v2/{REPOSITORY}/blobs/{}", large());
     assert_eq!(serving.status(&blob), "200");
     let metrics = serving.curl(&[], "/metrics");
@@ -642,7 +646,7 @@ fn a_directory_is_served_as_it_changes() {
         metrics.contains("solution_serve_archives_left_out 2\n"),
         "{metrics}"
     );
-    // One that is gone is not served any more.
+    // A deleted archive is no longer served.
     make(&desk, "later", "later.iso", "1.1.0");
     fs::rename(desk.path("later.iso"), desk.path("shelf/later.iso")).unwrap();
     fs::remove_file(desk.path("shelf/shop.iso")).unwrap();
@@ -653,7 +657,7 @@ fn a_directory_is_served_as_it_changes() {
     assert_eq!(serving.status(&blob), "404");
 }
 
-/// Where a content begins in an archive.
+/// Returns the offset of a content in an archive.
 fn offset_of(archive: &Path, begin: &[u8]) -> u64 {
     let bytes = fs::read(archive).unwrap();
     let found = bytes
@@ -665,7 +669,10 @@ fn offset_of(archive: &Path, begin: &[u8]) -> u64 {
 /// Changes one byte of the large layer in an archive.
 fn flip(desk: &Desk, archive: &str) {
     let contents = image("amd64").contents();
-    let layer = contents.iter().find(|it| it.len() as u64 == LARGE).unwrap();
+    let layer = contents
+        .iter()
+        .find(|content| content.len() as u64 == LARGE)
+        .unwrap();
     let path = desk.path(archive);
     let at = offset_of(&path, &layer[..512]) + LARGE / 2;
     let file = File::options().read(true).write(true).open(path).unwrap();
@@ -683,8 +690,8 @@ fn a_changed_byte_is_never_served_where_reads_are_verified() {
     flip(&desk, "shop.iso");
     let answer = serving.curl(&["--range", "0-3"], &blob);
     assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
-    serving.says(&format!("{} is not served", large()));
-    // It is served again once it is as it was.
+    serving.wait_for_log(&format!("{} is not served", large()));
+    // The content is served again once it is restored.
     flip(&desk, "shop.iso");
     assert_eq!(serving.status(&blob), "200");
 }
@@ -704,7 +711,7 @@ fn a_file_that_ends_early_breaks_the_answer_off() {
             "GET /v2/shop-1.0.0/app-0/blobs/{} HTTP/1.1\r\n\r\n",
             layer.digest()
         );
-        let mut stream = serving.ask(&request);
+        let mut stream = serving.send(&request);
         let mut head = [0; 1024];
         stream.read_exact(&mut head).unwrap();
         assert!(head.starts_with(b"HTTP/1.1 200 "));
@@ -714,7 +721,7 @@ fn a_file_that_ends_early_breaks_the_answer_off() {
             .unwrap();
         file.set_len(1024 * 1024).unwrap();
         let mut rest = Vec::new();
-        // Either end of a connection that breaks.
+        // Either end may see the broken connection.
         let _ = stream.read_to_end(&mut rest);
         let got = (head.len() + rest.len()) as u64;
         assert!(got < SIZE, "{got}");
@@ -730,9 +737,9 @@ fn a_file_that_ends_early_breaks_the_answer_off() {
 fn the_end_waits_for_requests_under_way_and_for_nobody_else() {
     let desk = desk();
     let mut serving = Serving::start(&desk, &["shop.iso"]);
-    let idle = serving.ask("GET /v2/ HTTP/1.1\r\n\r\n");
+    let idle = serving.send("GET /v2/ HTTP/1.1\r\n\r\n");
     let request = format!("GET /v2/{REPOSITORY}/blobs/{} HTTP/1.1\r\n\r\n", large());
-    let mut stream = serving.ask(&request);
+    let mut stream = serving.send(&request);
     let mut first = [0; 16];
     stream.read_exact(&mut first).unwrap();
     serving.signal("-TERM");

@@ -10,10 +10,10 @@ use fixtures::layout::OciLayout;
 use crate::common::{Answer, Desk};
 use crate::server::{PASSWORD, Server, USER};
 
-/// Bytes of the layer that downloads are broken in.
+/// The size of the layer for interrupted downloads.
 pub(crate) const LARGE: u64 = 8 * 1024 * 1024;
 
-/// An image for one architecture: one large layer, and one with a file.
+/// Returns an image for one architecture: a large layer, and a layer with a file.
 pub(crate) fn image(architecture: &str) -> Image {
     ImageBuilder::new()
         .platform(Platform::linux(architecture))
@@ -22,12 +22,12 @@ pub(crate) fn image(architecture: &str) -> Image {
         .build()
 }
 
-/// An image for two architectures.
+/// Returns an image for two architectures.
 pub(crate) fn index() -> Artifact {
     Index::new(Format::Oci, vec![image("amd64"), image("arm64")]).into()
 }
 
-/// The digest of the large layer.
+/// Returns the digest of the large layer.
 pub(crate) fn large() -> String {
     Layer::random(1, LARGE).digest().to_owned()
 }
@@ -38,7 +38,7 @@ pub(crate) fn write_layout(desk: &Desk, directory: &str, artifact: &Artifact) {
     layout.add(artifact, Some("1")).unwrap().finish().unwrap();
 }
 
-/// Writes a `solution.yaml` that brings images only, as lines such as `source: docker://…`, one image each.
+/// Writes a `solution.yaml` with only images, one for each line such as `source: docker://…`.
 pub(crate) fn write_source(desk: &Desk, directory: &str, images: &[&str]) {
     let mut text = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -54,27 +54,42 @@ spec:
     desk.write(&format!("{directory}/solution.yaml"), text);
 }
 
+/// Returns a desk with `images.iso`: an index for two architectures and one of its images. `more` are further fields of
+/// the first image.
+pub(crate) fn desk_with_two_images(more: &str) -> Desk {
+    let desk = Desk::with_key();
+    write_layout(&desk, "source", &index());
+    write_layout(&desk, "source/one", &image("amd64").into());
+    let first = format!("source: 'oci:layout:1'{more}");
+    write_source(&desk, "source", &[&first, "source: 'oci:one/layout:1'"]);
+    desk.solution(&pack("source", "images.iso")).success();
+    desk
+}
+
+/// The `ref` of the first image, for which an import creates a mirror.
+pub(crate) const REF: &str = ", ref: 'quay.example/org/app:1.2'";
+
 /// Copies a layout's image into a registry with skopeo, all platforms of it.
 pub(crate) fn push(server: &Server, layout: &Path, repository: &str) {
     push_with(server, layout, repository, &[]);
 }
 
-/// The same, with more flags of skopeo's.
+/// Copies a layout's image into a registry with additional flags of skopeo.
 pub(crate) fn push_with(server: &Server, layout: &Path, repository: &str, more: &[&str]) {
     let from = format!("oci:{}:1", layout.display());
     let to = format!("docker://{}/{repository}:1", server.host());
     let mut command = std::process::Command::new("skopeo");
     command.args(["copy", "--all", "--quiet", "--dest-tls-verify=false"]);
     command.args(["--dest-creds", &format!("{USER}:{PASSWORD}")]);
-    Answer::of(command.args(more).args([&from, &to])).success();
+    Answer::from_command(command.args(more).args([&from, &to])).success();
 }
 
-/// The arguments of a pack.
+/// Returns the arguments of a pack.
 pub(crate) fn pack<'a>(directory: &'a str, archive: &'a str) -> Vec<&'a str> {
     vec!["pack", directory, "-o", archive, "--key", "publisher.key"]
 }
 
-/// The archive must be one that sites accept.
+/// Asserts that an archive is valid.
 #[track_caller]
 pub(crate) fn validate(desk: &Desk, archive: &str) {
     let arguments = ["validate", archive, "--key", "publisher.pub"];

@@ -1,4 +1,5 @@
-//! The unit of systemd and the static pod that docs/how-to/operate/serve has: both are what they are taken for, and what they start serves.
+//! The systemd unit and the static pod in docs/how-to/operate/serve: both are valid, and the server that they start
+//! works.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +19,8 @@ fn shipped(name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// Starts a server by arguments that are shipped, with this desk's files in the place of a site's, and asks it.
-fn serves(desk: &Desk, arguments: &[String], tls: &str) {
+/// Starts a server with the shipped arguments, with the desk's files in place of a site's, and sends it a request.
+fn assert_serves(desk: &Desk, arguments: &[String], tls: &str) {
     make_certificates(&desk.path("."));
     fs::rename(desk.path("server.pem"), desk.path("tls.crt")).unwrap();
     fs::rename(desk.path("server.key"), desk.path("tls.key")).unwrap();
@@ -47,12 +48,14 @@ fn the_unit_is_one_for_systemd_and_what_it_starts_serves() {
     desk.write("solution-serve.service", installed);
     let flags = ["verify", "--man=no", "./solution-serve.service"];
     let judged = desk.run("systemd-analyze", &flags);
-    // What it does not know is said and no error.
+    // systemd-analyze prints unknown settings without an error.
     assert_eq!((judged.code, judged.stderr.as_str()), (0, ""), "{judged:?}");
-    let line = unit.lines().find_map(|it| it.strip_prefix("ExecStart="));
+    let line = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="));
     let words: Vec<String> = line.unwrap().split(' ').map(str::to_owned).collect();
     assert_eq!(words[0], PROGRAM);
-    serves(&desk, &words[1..], "%d/");
+    assert_serves(&desk, &words[1..], "%d/");
 }
 
 #[test]
@@ -60,20 +63,25 @@ fn the_static_pod_is_a_pod_and_what_it_starts_serves() {
     let desk = desk();
     let value: Value = serde_saphyr::from_str(&shipped("solution-serve.yaml")).unwrap();
     let pod: Pod = serde_json::from_value(value.clone()).unwrap();
-    // A field that no Pod has would be lost.
+    // A field that the type `Pod` does not have would be lost.
     assert_eq!(serde_json::to_value(&pod).unwrap(), value);
     let spec = pod.spec.unwrap();
     let container = &spec.containers[0];
     let mounts = container.volume_mounts.iter().flatten();
-    let mounted: Vec<&str> = mounts.map(|it| it.mount_path.as_str()).collect();
+    let mounted: Vec<&str> = mounts.map(|mount| mount.mount_path.as_str()).collect();
     for path in ["/solution", ARCHIVES, "/tls", "/etc/solution/trust.d"] {
         assert!(mounted.contains(&path), "{mounted:?}");
     }
-    let volumes: Vec<&String> = spec.volumes.iter().flatten().map(|it| &it.name).collect();
+    let volumes: Vec<&String> = spec
+        .volumes
+        .iter()
+        .flatten()
+        .map(|volume| &volume.name)
+        .collect();
     for mount in container.volume_mounts.iter().flatten() {
         assert!(volumes.contains(&&mount.name), "{volumes:?}");
     }
     let command = container.command.as_ref().unwrap();
     assert_eq!(command[0], "/solution");
-    serves(&desk, &command[1..], "/tls/");
+    assert_serves(&desk, &command[1..], "/tls/");
 }

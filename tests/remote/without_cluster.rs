@@ -1,4 +1,4 @@
-//! `solution registry push` and the map of images, at a real registry; and other programs that follow the map.
+//! `solution registry push` and the image map with a real registry, and other programs that use the map.
 
 use std::net::TcpListener;
 
@@ -9,23 +9,12 @@ use fixtures::proxy::{Action, Proxy};
 use crate::common::{Answer, Desk};
 use crate::engine::Podman;
 use crate::server::{Protection, Server};
-use crate::setup::{image, index, pack, write_layout, write_source};
+use crate::setup::{REF, desk_with_two_images, image, index, pack, write_source};
 
-/// A desk with `images.iso`, which holds the index as `app-0:1` with a `ref`, and one of its images as `app-1:1` without.
+/// Returns a desk with `images.iso`, which contains the index as `app-0:1` with a `ref`, and one of its images as
+/// `app-1:1` without one.
 fn desk() -> (Desk, Server) {
-    let desk = Desk::with_key();
-    write_layout(&desk, "source", &index());
-    write_layout(&desk, "source/one", &image("amd64").into());
-    write_source(
-        &desk,
-        "source",
-        &[
-            "source: 'oci:layout:1', ref: 'quay.example/org/app:1.2'",
-            "source: 'oci:one/layout:1'",
-        ],
-    );
-    desk.solution(&pack("source", "images.iso")).success();
-    (desk, Server::start(&Protection::None))
+    (desk_with_two_images(REF), Server::start(&Protection::None))
 }
 
 /// Imports an archive without a cluster.
@@ -35,7 +24,7 @@ fn import(desk: &Desk, archive: &str, registry: &str, more: &[&str]) -> Answer {
     desk.solution(&[&always[..], &to, more].concat())
 }
 
-/// The raw document of an image, as skopeo gets it.
+/// Returns the raw document of an image, as skopeo reads it.
 fn raw(desk: &Desk, address: &str) -> Answer {
     let address = format!("docker://{address}");
     desk.run(
@@ -44,8 +33,8 @@ fn raw(desk: &Desk, address: &str) -> Answer {
     )
 }
 
-/// Everything of an image, pulled by skopeo, which compares each digest.
-fn pulled(desk: &Desk, address: &str) -> String {
+/// Pulls an image with skopeo, which compares each digest, and returns the digest of its manifest.
+fn pull_digest(desk: &Desk, address: &str) -> String {
     let (from, to) = (format!("docker://{address}"), "dir:pulled");
     let flags = ["copy", "--all", "--quiet", "--src-tls-verify=false"];
     desk.run("skopeo", &[&flags[..], &[&from, to]].concat())
@@ -72,7 +61,7 @@ fn images_reach_the_registry_and_no_cluster_is_asked() {
     let mut command = desk.command();
     command.env("KUBECONFIG", "kubeconfig").args(flags);
     command.args(["--verbose", "--key", "publisher.pub"]);
-    let answer = Answer::of(command.args(["--registry", &registry]));
+    let answer = Answer::from_command(command.args(["--registry", &registry]));
     assert_eq!(answer.code, 0, "{answer:?}");
     let receipt = answer.json();
     assert_eq!(receipt["needsCluster"], serde_json::json!([]));
@@ -81,7 +70,10 @@ fn images_reach_the_registry_and_no_cluster_is_asked() {
     let host = format!("://{}/", server.host());
     let requests: Vec<&str> = requests.collect();
     assert!(requests.len() > 5, "{answer:?}");
-    assert!(requests.iter().all(|it| it.contains(&host)), "{answer:?}");
+    assert!(
+        requests.iter().all(|request| request.contains(&host)),
+        "{answer:?}"
+    );
     cluster.set_nonblocking(true).unwrap();
     let nobody = cluster.accept().unwrap_err();
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
@@ -93,14 +85,17 @@ fn images_reach_the_registry_and_no_cluster_is_asked() {
     ];
     for (image, digest) in map.iter().zip(&digests) {
         assert_eq!(image["digest"], digest.as_str());
-        assert_eq!(pulled(&desk, image["address"].as_str().unwrap()), *digest);
+        assert_eq!(
+            pull_digest(&desk, image["address"].as_str().unwrap()),
+            *digest
+        );
     }
     let place = |image: &Value| format!("{} {}", image["repository"], image["tag"]);
     let places: Vec<String> = map.iter().map(place).collect();
     let expected = ["app-0", "app-1"].map(|name| format!("\"apps/shop-1.0.0/{name}\" \"1\""));
     assert_eq!(places, expected);
 
-    // Again, by way of nothing else than a look.
+    // A second push only reads from the registry.
     let again = import(&desk, "images.iso", &registry, &[]).success();
     assert!(again.contains("0 bytes of"), "{again}");
     assert!(again.contains("0 blobs sent"), "{again}");
@@ -216,17 +211,17 @@ fn by_their_refs_images_lie_where_mirrors_have_them() {
     repositories.retain(|path| path.ends_with("current/link"));
     assert_eq!(repositories.len(), 2, "{repositories:?}");
 
-    // A program that is told of the mirror alone finds it by its own name.
+    // A program that knows only the mirror finds the image by its original name.
     let flags = ["mirrors", "--archive", "images.iso", "--format", "crio"];
     let trust = ["--key", "publisher.pub", "--registry", &registry];
     let told = desk.solution(&[&flags[..], &trust, &layout].concat());
     desk.write("registries.conf", told.success());
     let mut pull = Podman::command(&desk);
     pull.env("CONTAINERS_REGISTRIES_CONF", desk.path("registries.conf"));
-    Answer::of(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
+    Answer::from_command(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
     let mut inspect = Podman::command(&desk);
     inspect.args(["image", "inspect", "--format", "{{.RepoDigests}}"]);
-    let known = Answer::of(inspect.arg("quay.example/org/app:1.2")).success();
+    let known = Answer::from_command(inspect.arg("quay.example/org/app:1.2")).success();
     let digest = index().descriptor().digest.clone();
     assert!(known.contains(digest.as_str()), "{known}");
 }
@@ -285,8 +280,8 @@ fn mirrors_are_left_out_where_that_is_said_and_what_was_mirrored_is_still_delete
     assert!(!mirrored() && !is_whole());
 }
 
-/// Without the record, the layout is that of the images that are found.
-fn without_a_head(server: &Server, registry: &str, run: &dyn Fn(&[&str]) -> Answer) {
+/// Asserts that without the record, the layout is detected from the existing images.
+fn assert_works_without_head(server: &Server, registry: &str, run: &dyn Fn(&[&str]) -> Answer) {
     let head = server.stored("/site/shop-1.0.0/_manifests/tags/");
     let head = head
         .iter()
@@ -309,8 +304,8 @@ fn without_a_head(server: &Server, registry: &str, run: &dyn Fn(&[&str]) -> Answ
     run(&[&verify[..], &["--repair"]].concat()).success();
 }
 
-/// A program that is told of the mirror finds it by its own name.
-fn by_its_mirror(desk: &Desk, run: &dyn Fn(&[&str]) -> Answer) {
+/// Asserts that a program that knows the mirror finds the image by its original name.
+fn assert_found_by_mirror(desk: &Desk, run: &dyn Fn(&[&str]) -> Answer) {
     let mirrors = [
         "mirrors",
         "--archive",
@@ -330,7 +325,7 @@ fn by_its_mirror(desk: &Desk, run: &dyn Fn(&[&str]) -> Answer) {
     desk.write("registries.conf", told("crio").success());
     let mut pull = Podman::command(desk);
     pull.env("CONTAINERS_REGISTRIES_CONF", desk.path("registries.conf"));
-    Answer::of(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
+    Answer::from_command(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
 }
 
 #[test]
@@ -354,16 +349,16 @@ fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_th
         let [address, repository, digest] =
             ["address", "repository", "digest"].map(|field| image[field].as_str().unwrap());
         assert!(repository.starts_with("site/shop-1.0.0_app-"), "{image:#}");
-        assert_eq!(pulled(&desk, address), digest);
+        assert_eq!(pull_digest(&desk, address), digest);
     }
 
-    // The registry records the layout, so that nobody has to say it again.
+    // The registry records the layout, so later commands need no flag.
     let trust = ["--key", "publisher.pub"];
     for what in [&["images.iso"][..], &["shop", "1.0.0"]] {
         let verify = [&["registry", "verify"][..], what, &trust].concat();
         run(&verify).success();
     }
-    without_a_head(&server, &registry, &run);
+    assert_works_without_head(&server, &registry, &run);
     let export = [
         "export",
         "shop",
@@ -380,7 +375,7 @@ fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_th
     assert!(other.contains(said), "{other}");
     assert!(other.contains("`--repository-layout flat`"), "{other}");
 
-    by_its_mirror(&desk, &run);
+    assert_found_by_mirror(&desk, &run);
     let prune = [
         "registry",
         "prune",
@@ -393,7 +388,7 @@ fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_th
     for image in map {
         assert_ne!(raw(&desk, image["address"].as_str().unwrap()).code, 0);
     }
-    // What is gone can come in another layout.
+    // Deleted content can be pushed in another layout.
     import(&desk, "images.iso", &registry, &[]).success();
 }
 

@@ -1,42 +1,42 @@
-//! The proof that an archive was checked. [`Accepted`] gives the importer the checked documents of an archive, and
+//! The proof that an archive was checked. [`AcceptedArchive`] gives the importer the checked documents of an archive, and
 //! access to its remaining contents, which are verified while they are read.
 
 use std::collections::BTreeMap;
 
-use archive::{Architecture, Blob, Feature, Listed, helm_in_head, program_name};
+use archive::{Architecture, Blob, Feature, ListedArchive, helm_in_head, program_name};
 use schemas::{Digest, Image, Solution, Statement};
 use serde_json::Value;
 use signing::Signers;
 
-use crate::charts::CarriedChart;
-use crate::definitions::CarriedDefinition;
-use crate::programs::CarriedProgram;
-use crate::sets::CarriedSet;
+use crate::charts::PackagedChart;
+use crate::definitions::PackagedDefinition;
+use crate::programs::PackagedProgram;
+use crate::sets::PackagedSet;
 
 /// An archive without errors that is signed by trusted keys or that the user allowed to be unsigned. Only
 /// [`crate::check`] creates one, and only [`crate::Report::accept`] returns it.
 #[derive(Debug)]
-pub struct Accepted {
-    pub(crate) listed: Listed,
+pub struct AcceptedArchive {
+    pub(crate) listed: ListedArchive,
     pub(crate) solution: Solution,
     pub(crate) images: Vec<Image>,
-    pub(crate) definitions: Vec<CarriedDefinition>,
+    pub(crate) definitions: Vec<PackagedDefinition>,
     pub(crate) roles: Vec<Value>,
-    pub(crate) sets: Vec<CarriedSet>,
-    pub(crate) charts: Vec<CarriedChart>,
-    pub(crate) programs: Vec<CarriedProgram>,
+    pub(crate) sets: Vec<PackagedSet>,
+    pub(crate) charts: Vec<PackagedChart>,
+    pub(crate) programs: Vec<PackagedProgram>,
 }
 
 /// A `helm` program in an archive. Its bytes are verified while they are read.
 #[derive(Debug)]
 pub enum IncludedHelm<'a> {
     /// A blob of a program image. An archive's head (its data without images) does not contain it.
-    Image(&'a CarriedProgram),
+    Image(&'a PackagedProgram),
     /// A file in the head.
     File(Blob),
 }
 
-impl Accepted {
+impl AcceptedArchive {
     /// Returns the signed statement.
     #[must_use]
     pub fn statement(&self) -> &Statement {
@@ -71,13 +71,13 @@ impl Accepted {
     /// Returns the custom resource definitions that all environments share: those of the operator in the order of their
     /// files, then those in `crds/` of charts in the order of the manifest. Each custom resource is defined once.
     #[must_use]
-    pub fn crds(&self) -> &[CarriedDefinition] {
+    pub fn crds(&self) -> &[PackagedDefinition] {
         &self.definitions
     }
 
     /// Returns the definitions in `crds/` of charts that use webhook conversion, each once. Each belongs to the
     /// environment in which its chart is installed.
-    pub fn converted_crds(&self) -> impl Iterator<Item = &CarriedDefinition> {
+    pub fn converted_crds(&self) -> impl Iterator<Item = &PackagedDefinition> {
         let of_charts = self.charts.iter().flat_map(|chart| &*chart.definitions);
         let named =
             of_charts.map(|definition| (rules::definition_name(&definition.document), definition));
@@ -92,19 +92,19 @@ impl Accepted {
 
     /// Returns the sets of manifests in the order of the manifest.
     #[must_use]
-    pub fn sets(&self) -> &[CarriedSet] {
+    pub fn sets(&self) -> &[PackagedSet] {
         &self.sets
     }
 
     /// Returns the Helm charts in the order of the manifest.
     #[must_use]
-    pub fn charts(&self) -> &[CarriedChart] {
+    pub fn charts(&self) -> &[PackagedChart] {
         &self.charts
     }
 
     /// Returns the programs for the site.
     #[must_use]
-    pub fn programs(&self) -> &[CarriedProgram] {
+    pub fn programs(&self) -> &[PackagedProgram] {
         &self.programs
     }
 
@@ -117,7 +117,7 @@ impl Accepted {
             return file.map(IncludedHelm::File);
         }
         let mut programs = self.programs.iter();
-        let is_helm = |carried: &&CarriedProgram| {
+        let is_helm = |carried: &&PackagedProgram| {
             program_name(&carried.place.name) == Some("helm")
                 && architecture.runs(&carried.program.platform)
         };
@@ -132,13 +132,13 @@ impl Accepted {
 
     /// Returns the archive, for access to its data layout and its medium.
     #[must_use]
-    pub fn listed(&self) -> &Listed {
+    pub fn listed(&self) -> &ListedArchive {
         &self.listed
     }
 
     /// Returns the archive and drops the documents that were read from it.
     #[must_use]
-    pub fn into_listed(self) -> Listed {
+    pub fn into_listed(self) -> ListedArchive {
         self.listed
     }
 }

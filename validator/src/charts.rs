@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use archive::{CHARTS, Feature, MANIFEST, OpenError};
-use charts::{Asks, Chart, ChartProblem, read_values};
+use charts::{Chart, ChartProblem, TemplateInputs, read_values};
 use rules::PlaceholderNames;
 use rules::catalogue::FindingInfo;
 use rules::catalogue::charts::{
@@ -19,7 +19,7 @@ use schemas::{
 use serde_json::{Map, Value};
 
 use crate::capability;
-use crate::definitions::{CarriedDefinition, CarriedDefinitions};
+use crate::definitions::{PackagedDefinition, PackagedDefinitions};
 use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 
@@ -27,7 +27,7 @@ const DIRECTORY: &str = "charts/";
 
 /// A release of a Helm chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CarriedChart {
+pub struct PackagedChart {
     /// The release in the manifest.
     pub release: ChartRelease,
     /// The chart's archive.
@@ -39,17 +39,17 @@ pub struct CarriedChart {
     /// The publisher's values, with placeholders.
     pub values: Map<String, Value>,
     /// The additional inputs of the chart's templates: the live cluster and random values.
-    pub asks: Asks,
+    pub asks: TemplateInputs,
     /// The definitions in the chart's `crds/` that use webhook conversion. One environment owns them.
-    pub definitions: Arc<[CarriedDefinition]>,
+    pub definitions: Arc<[PackagedDefinition]>,
 }
 
-impl CarriedChart {
+impl PackagedChart {
     /// Returns the additional inputs of the chart's templates with these values. Values are included because charts may
     /// evaluate them as templates.
     #[must_use]
-    pub fn asks_with(&self, values: &[u8]) -> Asks {
-        self.asks | Asks::of(values)
+    pub fn asks_with(&self, values: &[u8]) -> TemplateInputs {
+        self.asks | TemplateInputs::from_template(values)
     }
 }
 
@@ -67,9 +67,9 @@ pub(crate) fn check(
     files: &ListedFiles<'_>,
     solution: Option<&Solution>,
     context: ChartContext<'_>,
-    definitions: &mut CarriedDefinitions,
+    definitions: &mut PackagedDefinitions,
     findings: &mut Findings,
-) -> Result<Vec<CarriedChart>, OpenError> {
+) -> Result<Vec<PackagedChart>, OpenError> {
     let Some(solution) = solution else {
         return Ok(Vec::new());
     };
@@ -82,7 +82,7 @@ pub(crate) fn check(
         findings,
     );
     let spec = &solution.spec;
-    unexpected(files, &spec.charts, findings);
+    report_unexpected(files, &spec.charts, findings);
     let mut judge = ChartJudge {
         files,
         images: context
@@ -123,7 +123,7 @@ pub(crate) fn check(
 }
 
 /// Adds findings for files that belong to no chart.
-fn unexpected(files: &ListedFiles<'_>, charts: &[ChartRelease], findings: &mut Findings) {
+fn report_unexpected(files: &ListedFiles<'_>, charts: &[ChartRelease], findings: &mut Findings) {
     let paths = charts.iter().map(|release| &release.name);
     let paths =
         paths.flat_map(|name| [archive::chart_path(name), archive::chart_values_path(name)]);
@@ -141,7 +141,7 @@ struct ChartJudge<'a> {
     files: &'a ListedFiles<'a>,
     images: BTreeMap<&'a ImagePlace, &'a Image>,
     placeholders: PlaceholderNames<'a>,
-    definitions: &'a mut CarriedDefinitions,
+    definitions: &'a mut PackagedDefinitions,
     findings: &'a mut Findings,
     /// True if a chart needs the second version of the capability.
     as_helm: bool,
@@ -156,7 +156,7 @@ struct ReadableChart<'a> {
 
 impl<'a> ChartJudge<'a> {
     /// Checks a release and returns it if its chart and its values could be read.
-    fn release(&mut self, release: &ChartRelease) -> Result<Option<CarriedChart>, OpenError> {
+    fn release(&mut self, release: &ChartRelease) -> Result<Option<PackagedChart>, OpenError> {
         let read = self.chart(release)?;
         if let Some(ReadableChart { entry, chart, .. }) = &read {
             self.definitions
@@ -173,13 +173,16 @@ impl<'a> ChartJudge<'a> {
             );
             self.findings.add(&RELEASE_SIZE, &read.entry.path, message);
         }
-        Ok(Some(CarriedChart {
+        Ok(Some(PackagedChart {
             release: release.clone(),
             archive: read.archive,
             digest: read.entry.digest,
             skip_schema: read.chart.remote_schema.is_some(),
             // The chart may evaluate values as templates, so their inputs count too.
-            asks: read.chart.asks | Asks::of(Value::Object(values.clone()).to_string().as_bytes()),
+            asks: read.chart.asks
+                | TemplateInputs::from_template(
+                    Value::Object(values.clone()).to_string().as_bytes(),
+                ),
             values,
             // The definitions are only complete after all charts were read; `content::check` fills this field.
             definitions: Arc::default(),

@@ -3,24 +3,26 @@
 //! stages depend on its result. Within a stage, all findings are collected.
 //!
 //! The entry points are [`check`] for an archive, [`check_draft`] for an archive before it is signed,
-//! [`check_accepted`] for one that was accepted earlier, and [`vouch`] for signatures alone.
+//! [`check_accepted`] for one that was accepted earlier, and [`verify_signatures`] for signatures alone.
 
 use std::path::Path;
 
-use archive::{Feature, Listed, Medium, OpenError, Opened, Trusted};
+use archive::{Feature, ListedArchive, Medium, OpenError, OpenedArchive, TrustedArchive};
+use progress::{Cancel, Progress, Watch};
 use rules::catalogue::container::DRAFT;
 use rules::catalogue::integrity::DAMAGED;
 use rules::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
 use schemas::{ArchivePath, KubernetesName, Referrers, SolutionId, StatementTime};
 use signing::{Policies, Signers, Trust};
-use watch::{Cancel, Progress, Watch};
 
-use crate::accepted::Accepted;
+use crate::accepted::AcceptedArchive;
 use crate::content::{self, CheckedContent};
 use crate::files::{DamagedFiles, ListedFiles, ReadProblem};
 use crate::finding::{ErrorChain, Findings};
 use crate::images;
-use crate::options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
+use crate::options::{
+    AllowUnsigned, CheckDepth, CheckOptions, PriorAcceptance, SignaturePolicy, TrustedKeys,
+};
 use crate::refusal::{self, names};
 use crate::rendered::{self, DraftOrigin, RenderedChart};
 use crate::report::{Report, SignatureRule, Summary};
@@ -31,7 +33,7 @@ pub fn check(
     options: &CheckOptions,
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
-    let opened = Opened::open(path);
+    let opened = OpenedArchive::open(path);
     check_opened(path, opened, options, None, watch)
 }
 
@@ -45,7 +47,7 @@ pub fn check_draft(
 ) -> Result<Report, OpenError> {
     let options = CheckOptions {
         now: Some(now),
-        ..CheckOptions::of_documents(Signatures::Later)
+        ..CheckOptions::of_documents(SignaturePolicy::Later)
     };
     check_documents(medium, &options, Some(origin), cancel)
 }
@@ -54,19 +56,19 @@ pub fn check_draft(
 /// imports.
 pub fn check_accepted(
     medium: Medium,
-    before: AcceptedBefore,
+    before: PriorAcceptance,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
-    let options = CheckOptions::of_documents(Signatures::Accepted(before));
+    let options = CheckOptions::of_documents(SignaturePolicy::Accepted(before));
     check_documents(medium, &options, None, cancel)
 }
 
 /// Checks only the signatures of an opened archive. The report explains why they were not accepted.
-pub fn vouch(
-    opened: &Opened,
-    signatures: Signatures,
+pub fn verify_signatures(
+    opened: &OpenedArchive,
+    signatures: SignaturePolicy,
     path: &Path,
-) -> Result<Result<Trusted, Box<Report>>, OpenError> {
+) -> Result<Result<TrustedArchive, Box<Report>>, OpenError> {
     let options = CheckOptions::of_documents(signatures);
     let mut checking = Checking {
         options: &options,
@@ -77,8 +79,8 @@ pub fn vouch(
     };
     checking.summary.archive_id = Some(opened.archive_id());
     match checking.decide(opened) {
-        Ok((trusted, Vouched::Yes)) => Ok(Ok(trusted)),
-        Ok((_, Vouched::No)) | Err(StageStop::Refused) => {
+        Ok((trusted, SignatureOutcome::Yes)) => Ok(Ok(trusted)),
+        Ok((_, SignatureOutcome::No)) | Err(StageStop::Refused) => {
             let findings = checking.findings.into_sorted();
             Ok(Err(Box::new(Report::new(checking.summary, findings, None))))
         }
@@ -94,18 +96,18 @@ fn check_documents(
 ) -> Result<Report, OpenError> {
     let path = medium.path().to_owned();
     let watch = Watch::silent(cancel);
-    check_opened(&path, Opened::read(medium), options, origin, &watch)
+    check_opened(&path, OpenedArchive::read(medium), options, origin, &watch)
 }
 
 fn check_opened(
     path: &Path,
-    opened: Result<Opened, OpenError>,
+    opened: Result<OpenedArchive, OpenError>,
     options: &CheckOptions,
     origin: Option<DraftOrigin>,
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
     let (findings, rendered) = match origin {
-        Some(origin) => (Findings::of(origin.tree), origin.rendered),
+        Some(origin) => (Findings::from_source(origin.tree), origin.rendered),
         None => (Findings::default(), Vec::new()),
     };
     let mut checking = Checking {
@@ -140,7 +142,7 @@ impl From<OpenError> for StageStop {
 /// The result of the signature stage: `Yes` if trusted keys signed the archive, the user allowed it to be unsigned, or
 /// it was accepted earlier; `No` if signatures were not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Vouched {
+enum SignatureOutcome {
     Yes,
     No,
 }
@@ -157,8 +159,8 @@ impl Checking<'_> {
     fn run(
         &mut self,
         path: &Path,
-        opened: Result<Opened, OpenError>,
-    ) -> Result<Option<Accepted>, StageStop> {
+        opened: Result<OpenedArchive, OpenError>,
+    ) -> Result<Option<AcceptedArchive>, StageStop> {
         let mut opened = opened.map_err(|error| self.refuse(error))?;
         self.summary.archive_id = Some(opened.archive_id());
         // Detached signatures count too, so they are attached before the decision about signatures.
@@ -174,7 +176,7 @@ impl Checking<'_> {
         self.summary.files = Some(listed.contents().entries().len());
         let (content, damaged) = self.documents(&listed)?;
         let (places, list) = (&content.images.places, &content.images.list);
-        let all = Referrers::among(list);
+        let all = Referrers::from_images(list);
         let own = list.iter().filter(|image| all.has(image)).count();
         self.summary.images = Some(places.len() - own);
         self.summary.referrers = Some(Referrers::count(list).1).filter(|count| *count > 0);
@@ -184,7 +186,7 @@ impl Checking<'_> {
             .map(|spec| archive::includes_helm(listed.statement(), &spec.images));
         self.data(&listed, damaged)?;
         Ok(match (vouched, content.solution) {
-            (Vouched::Yes, Some(solution)) => Some(Accepted {
+            (SignatureOutcome::Yes, Some(solution)) => Some(AcceptedArchive {
                 listed,
                 solution,
                 images: content.images.list,
@@ -206,7 +208,7 @@ impl Checking<'_> {
         }
     }
 
-    fn attach(&mut self, opened: &mut Opened, path: &Path) -> Result<(), StageStop> {
+    fn attach(&mut self, opened: &mut OpenedArchive, path: &Path) -> Result<(), StageStop> {
         for envelope in &self.options.detached {
             if let Err(error) = opened.attach(envelope) {
                 let place = archive::detached_path(path);
@@ -218,23 +220,29 @@ impl Checking<'_> {
         Ok(())
     }
 
-    fn decide(&mut self, opened: &Opened) -> Result<(Trusted, Vouched), StageStop> {
+    fn decide(
+        &mut self,
+        opened: &OpenedArchive,
+    ) -> Result<(TrustedArchive, SignatureOutcome), StageStop> {
         match &self.options.signatures {
-            Signatures::Skip => {
+            SignaturePolicy::Skip => {
                 self.findings
                     .add(&SKIPPED, "", "signatures were not checked");
-                Ok((self.skip(opened)?, Vouched::No))
+                Ok((self.skip(opened)?, SignatureOutcome::No))
             }
-            Signatures::Later => Ok((self.skip(opened)?, Vouched::No)),
-            Signatures::Accepted(before) => {
+            SignaturePolicy::Later => Ok((self.skip(opened)?, SignatureOutcome::No)),
+            SignaturePolicy::Accepted(before) => {
                 let signers = (!before.signers.is_empty()).then(|| Signers {
                     trusted: before.signers.clone(),
                     unknown: Vec::new(),
                 });
                 let trusted = opened.recognise(before.archive_id, signers);
-                Ok((trusted.map_err(|error| self.refuse(error))?, Vouched::Yes))
+                Ok((
+                    trusted.map_err(|error| self.refuse(error))?,
+                    SignatureOutcome::Yes,
+                ))
             }
-            Signatures::Check {
+            SignaturePolicy::Check {
                 trust,
                 allow_unsigned,
             } => match (opened.envelope().signatures().len(), trust) {
@@ -255,7 +263,7 @@ impl Checking<'_> {
         }
     }
 
-    fn skip(&mut self, opened: &Opened) -> Result<Trusted, StageStop> {
+    fn skip(&mut self, opened: &OpenedArchive) -> Result<TrustedArchive, StageStop> {
         opened.skip_signature().map_err(|error| self.refuse(error))
     }
 
@@ -263,9 +271,9 @@ impl Checking<'_> {
     /// only selects the policy, and the signature covers it.
     fn verify_by(
         &mut self,
-        opened: &Opened,
+        opened: &OpenedArchive,
         policies: &Policies,
-    ) -> Result<(Trusted, Vouched), StageStop> {
+    ) -> Result<(TrustedArchive, SignatureOutcome), StageStop> {
         let claimed = opened.claimed_id().map_err(|error| self.refuse(error))?;
         let Some(policy) = policies.for_solution(claimed.name()) else {
             let signatures = opened.envelope().signatures();
@@ -282,24 +290,24 @@ impl Checking<'_> {
 
     fn verify(
         &mut self,
-        opened: &Opened,
+        opened: &OpenedArchive,
         trust: &Trust,
         policy: Option<&KubernetesName>,
-    ) -> Result<(Trusted, Vouched), StageStop> {
+    ) -> Result<(TrustedArchive, SignatureOutcome), StageStop> {
         self.summary.judged = Some(SignatureRule {
             policy: policy.cloned(),
             keys: trust.key_ids().len(),
             threshold: trust.threshold(),
         });
         let trusted = opened.verify(trust).map_err(|error| self.refuse(error))?;
-        Ok((trusted, Vouched::Yes))
+        Ok((trusted, SignatureOutcome::Yes))
     }
 
     fn unsigned(
         &mut self,
-        opened: &Opened,
+        opened: &OpenedArchive,
         allowed: Option<&AllowUnsigned>,
-    ) -> Result<(Trusted, Vouched), StageStop> {
+    ) -> Result<(TrustedArchive, SignatureOutcome), StageStop> {
         let Some(AllowUnsigned(allowed)) = allowed else {
             self.findings
                 .add(&UNSIGNED, "", "the archive has no signature");
@@ -314,10 +322,10 @@ impl Checking<'_> {
         }
         self.findings
             .add(&ALLOWED, "", format_args!("{id} has no signature"));
-        Ok((trusted, Vouched::Yes))
+        Ok((trusted, SignatureOutcome::Yes))
     }
 
-    fn describe(&mut self, trusted: &Trusted) {
+    fn describe(&mut self, trusted: &TrustedArchive) {
         let predicate = &trusted.statement().predicate;
         self.summary.solution = Some(predicate.id.name().clone());
         self.summary.version = Some(predicate.id.version().clone());
@@ -334,8 +342,8 @@ impl Checking<'_> {
 
     /// Refuses incoming archives that require the draft of a capability. Archives that were accepted earlier remain
     /// readable.
-    fn refuse_drafts(&mut self, trusted: &Trusted) -> Result<(), StageStop> {
-        if matches!(self.options.signatures, Signatures::Accepted(_)) {
+    fn refuse_drafts(&mut self, trusted: &TrustedArchive) -> Result<(), StageStop> {
+        if matches!(self.options.signatures, SignaturePolicy::Accepted(_)) {
             return Ok(());
         }
         let requires = trusted.statement().predicate.requires.iter();
@@ -352,7 +360,10 @@ impl Checking<'_> {
         Err(StageStop::Refused)
     }
 
-    fn documents(&mut self, listed: &Listed) -> Result<(CheckedContent, DamagedFiles), StageStop> {
+    fn documents(
+        &mut self,
+        listed: &ListedArchive,
+    ) -> Result<(CheckedContent, DamagedFiles), StageStop> {
         let read = |path: &str, limit| {
             listed.read(path, limit).map_err(|error| match error {
                 OpenError::FileDigest { .. } => ReadProblem::Damaged,
@@ -363,8 +374,8 @@ impl Checking<'_> {
         let signed = &listed.statement().predicate;
         let content = content::check(&files, signed, &mut self.findings)?;
         // An import does not read layers before it pushes them, so it skips this check.
-        if self.options.depth == Depth::Everything
-            || matches!(self.options.signatures, Signatures::Later)
+        if self.options.depth == CheckDepth::Everything
+            || matches!(self.options.signatures, SignaturePolicy::Later)
         {
             let start = |path: &ArchivePath, limit| listed.read_start(path.as_str(), limit);
             images::check_layers(&files, &content.images.list, start, &mut self.findings)?;
@@ -376,13 +387,13 @@ impl Checking<'_> {
 
     /// Reads all data, if requested, and reports each damaged blob once, including those found while documents were
     /// read.
-    fn data(&mut self, listed: &Listed, mut damaged: DamagedFiles) -> Result<(), StageStop> {
+    fn data(&mut self, listed: &ListedArchive, mut damaged: DamagedFiles) -> Result<(), StageStop> {
         let signed = match listed.signers() {
             Some(signers) => format!("{} signed", names(signers.trusted.iter().copied())),
             None => "the statement lists".to_owned(),
         };
         let message = format!("is not what {signed}: damaged or altered");
-        if self.options.depth == Depth::Everything {
+        if self.options.depth == CheckDepth::Everything {
             let found = listed.verify_data(self.options.threads, self.watch);
             for content in found.map_err(|error| self.refuse(error))? {
                 // The pass over the data reports this blob, so it is not reported a second time below.

@@ -6,13 +6,13 @@ use archive::OpenError;
 use schemas::{ImageReference, Predicate, Solution};
 use serde_json::Value;
 
-use crate::charts::CarriedChart;
-use crate::definitions::{CarriedDefinition, CarriedDefinitions, OwnedDefinitions};
+use crate::charts::PackagedChart;
+use crate::definitions::{OwnedDefinitions, PackagedDefinition, PackagedDefinitions};
 use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::images::ArchiveImages;
-use crate::programs::CarriedProgram;
-use crate::sets::CarriedSet;
+use crate::programs::PackagedProgram;
+use crate::sets::PackagedSet;
 use crate::{charts, images, manifest, operator, practice, programs, sets};
 
 /// The documents of an archive, as far as they could be read.
@@ -20,11 +20,11 @@ use crate::{charts, images, manifest, operator, practice, programs, sets};
 pub(crate) struct CheckedContent {
     pub(crate) solution: Option<Solution>,
     pub(crate) images: ArchiveImages,
-    pub(crate) definitions: Vec<CarriedDefinition>,
+    pub(crate) definitions: Vec<PackagedDefinition>,
     pub(crate) roles: Vec<Value>,
-    pub(crate) sets: Vec<CarriedSet>,
-    pub(crate) charts: Vec<CarriedChart>,
-    pub(crate) programs: Vec<CarriedProgram>,
+    pub(crate) sets: Vec<PackagedSet>,
+    pub(crate) charts: Vec<PackagedChart>,
+    pub(crate) programs: Vec<PackagedProgram>,
 }
 
 /// Reads and checks the files of the signed Solution.
@@ -41,7 +41,7 @@ pub(crate) fn check(
             .list
             .iter()
             .filter_map(|image| image.reference.as_ref());
-        let present = manifest::Present {
+        let present = manifest::PackagedContent {
             places: &images.places,
             users: &images.users,
             references: images
@@ -53,7 +53,7 @@ pub(crate) fn check(
     }
     let operator = operator::check(files, solution.as_ref(), findings)?;
     let mut definitions =
-        CarriedDefinitions::of_operator(operator.definitions, operator.size, operator.cost);
+        PackagedDefinitions::of_operator(operator.definitions, operator.size, operator.cost);
     let requires = &signed.requires;
     let context = charts::ChartContext {
         images: &images.list,

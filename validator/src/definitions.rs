@@ -1,5 +1,5 @@
 //! The custom resource definitions of an archive: those of the operator, and those in `crds/` of its charts, which an
-//! import applies in the same way. [`CarriedDefinitions`] collects and checks them. All share the limits for files of
+//! import applies in the same way. [`PackagedDefinitions`] collects and checks them. All share the limits for files of
 //! the operator.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use rules::catalogue::charts::{BUDGET, DEFINITION, DEFINITION_METADATA};
 
 /// A custom resource definition and its file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CarriedDefinition {
+pub struct PackagedDefinition {
     /// The file of the definition, or the chart that contains it.
     pub path: ArchivePath,
     /// The document of the definition.
@@ -27,8 +27,8 @@ pub struct CarriedDefinition {
 
 /// The definitions that were read so far, and their cost.
 #[derive(Debug, Default)]
-pub struct CarriedDefinitions {
-    list: Vec<CarriedDefinition>,
+pub struct PackagedDefinitions {
+    list: Vec<PackagedDefinition>,
     /// The index of each definition in `list`, by name.
     places: BTreeMap<String, usize>,
     /// The total size of the files in bytes.
@@ -43,14 +43,18 @@ pub struct CarriedDefinitions {
 #[derive(Debug)]
 pub(crate) struct OwnedDefinitions {
     /// The definitions that all environments share.
-    pub(crate) shared: Vec<CarriedDefinition>,
+    pub(crate) shared: Vec<PackagedDefinition>,
     /// The definitions of each chart that use webhook conversion. One environment owns each of them.
-    pub(crate) of_charts: BTreeMap<Digest, Arc<[CarriedDefinition]>>,
+    pub(crate) of_charts: BTreeMap<Digest, Arc<[PackagedDefinition]>>,
 }
 
-impl CarriedDefinitions {
+impl PackagedDefinitions {
     /// Creates the collection with the definitions of the operator, and the size and cost of their files.
-    pub(crate) fn of_operator(list: Vec<CarriedDefinition>, size: u64, cost: DocumentCost) -> Self {
+    pub(crate) fn of_operator(
+        list: Vec<PackagedDefinition>,
+        size: u64,
+        cost: DocumentCost,
+    ) -> Self {
         let mut places = BTreeMap::new();
         for (place, definition) in list.iter().enumerate() {
             let name = rules::definition_name(&definition.document);
@@ -67,7 +71,7 @@ impl CarriedDefinitions {
     }
 
     /// Returns all definitions.
-    pub(crate) fn list(&self) -> &[CarriedDefinition] {
+    pub(crate) fn list(&self) -> &[PackagedDefinition] {
         &self.list
     }
 
@@ -83,7 +87,7 @@ impl CarriedDefinitions {
         let of_charts = of_charts.map(|(chart, names)| (*chart, names.iter().map(named).collect()));
         let of_charts = of_charts.collect();
         let is_shared =
-            |definition: &CarriedDefinition| !rules::converts_by_webhook(&definition.document);
+            |definition: &PackagedDefinition| !rules::converts_by_webhook(&definition.document);
         let shared = self.list.into_iter().filter(is_shared).collect();
         OwnedDefinitions { shared, of_charts }
     }
@@ -96,7 +100,7 @@ impl CarriedDefinitions {
         files: &ListedFiles<'_>,
         findings: &mut Findings,
     ) -> Result<(), OpenError> {
-        if !self.begin(entry.digest) {
+        if !self.register_chart(entry.digest) {
             return Ok(());
         }
         for file in chart.definition_files() {
@@ -121,7 +125,7 @@ impl CarriedDefinitions {
         chart: &Chart,
     ) -> Vec<(&'static FindingInfo, String)> {
         let mut found = Vec::new();
-        if !self.begin(digest) {
+        if !self.register_chart(digest) {
             return found;
         }
         for file in chart.definition_files() {
@@ -135,7 +139,7 @@ impl CarriedDefinitions {
     }
 
     /// Registers a chart. Returns false if it was checked already.
-    fn begin(&mut self, chart: Digest) -> bool {
+    fn register_chart(&mut self, chart: Digest) -> bool {
         let is_new = !self.charts.contains_key(&chart);
         self.charts.entry(chart).or_default();
         is_new
@@ -204,7 +208,7 @@ impl CarriedDefinitions {
         if let Some(name) = name.map(ToOwned::to_owned) {
             self.places.insert(name, self.list.len());
             let path = path.clone();
-            self.list.push(CarriedDefinition { path, document });
+            self.list.push(PackagedDefinition { path, document });
         }
     }
 
@@ -226,8 +230,8 @@ fn info(problem: &Problem) -> &'static FindingInfo {
 mod tests {
     use std::collections::BTreeMap;
 
+    use progress::Cancel;
     use schemas::{Contents, yaml};
-    use watch::Cancel;
 
     use super::*;
     use crate::files::ReadProblem;
@@ -243,7 +247,7 @@ mod tests {
 
     /// Adds `count` charts with these files and different digests, and returns the findings.
     fn found(
-        definitions: &mut CarriedDefinitions,
+        definitions: &mut PackagedDefinitions,
         count: u8,
         files: &[(&str, String)],
     ) -> Vec<String> {
@@ -284,24 +288,24 @@ mod tests {
     fn all_files_together_have_one_budget() {
         let one = [("crds/a.yaml", definition("as"))];
         let size = OPERATOR_FILES - one[0].1.len() as u64;
-        let mut full = CarriedDefinitions::of_operator(Vec::new(), size, DocumentCost::default());
+        let mut full = PackagedDefinitions::of_operator(Vec::new(), size, DocumentCost::default());
         assert_eq!(found(&mut full, 1, &one), [""; 0]);
         let mut full =
-            CarriedDefinitions::of_operator(Vec::new(), size + 1, DocumentCost::default());
+            PackagedDefinitions::of_operator(Vec::new(), size + 1, DocumentCost::default());
         let words = over("the files have 67108865 bytes; at most 67108864 are read");
         assert_eq!(found(&mut full, 1, &one), words);
-        let definitions = (0..OPERATOR_DEFINITIONS).map(|number| CarriedDefinition {
+        let definitions = (0..OPERATOR_DEFINITIONS).map(|number| PackagedDefinition {
             path: "operator/a".parse().unwrap(),
             document: yaml::from_slice(definition(&format!("x{number}")).as_bytes()).unwrap(),
         });
         let list = definitions.collect();
-        let mut full = CarriedDefinitions::of_operator(list, 0, DocumentCost::default());
+        let mut full = PackagedDefinitions::of_operator(list, 0, DocumentCost::default());
         let known = [("crds/a.yaml", definition("x7"))];
         assert_eq!(found(&mut full, 1, &known), [""; 0]);
         let mut list = full.list;
         assert_eq!(list.len(), OPERATOR_DEFINITIONS);
         let mut full =
-            CarriedDefinitions::of_operator(list.split_off(0), 0, DocumentCost::default());
+            PackagedDefinitions::of_operator(list.split_off(0), 0, DocumentCost::default());
         let words = over("there are 10001 CRDs; at most 10000 are read");
         assert_eq!(found(&mut full, 1, &one), words);
     }
@@ -313,12 +317,12 @@ mod tests {
         let paths: Vec<String> = paths.collect();
         let files = paths.iter().map(|path| (path.as_str(), values.clone()));
         let files: Vec<_> = files.collect();
-        let words = found(&mut CarriedDefinitions::default(), 1, &files);
+        let words = found(&mut PackagedDefinitions::default(), 1, &files);
         let budget = over("the files hold more than 2000000 values");
         assert_eq!(words.first(), budget.first(), "{words:#?}");
         let aliases = format!("[&a {}{}]", "x".repeat(1_000_000), ", *a".repeat(39));
         let files = [("crds/a.yaml", aliases.clone()), ("crds/b.yaml", aliases)];
-        let words = found(&mut CarriedDefinitions::default(), 1, &files);
+        let words = found(&mut PackagedDefinitions::default(), 1, &files);
         let budget = over("the files hold more than 67108864 bytes of text");
         assert_eq!(words.first(), budget.first(), "{words:#?}");
     }
@@ -326,7 +330,7 @@ mod tests {
     #[test]
     fn a_definition_that_several_charts_have_is_taken_once() {
         let one = [("crds/a.yaml", definition("as"))];
-        let mut definitions = CarriedDefinitions::default();
+        let mut definitions = PackagedDefinitions::default();
         assert_eq!(found(&mut definitions, 3, &one), [""; 0]);
         let size = definitions.size;
         // Several releases of one chart count once.
@@ -335,7 +339,7 @@ mod tests {
         let mut list = definitions.list;
         assert_eq!(list.len(), 1);
         list[0].path = "operator/a".parse().unwrap();
-        let mut definitions = CarriedDefinitions::of_operator(list, 0, DocumentCost::default());
+        let mut definitions = PackagedDefinitions::of_operator(list, 0, DocumentCost::default());
         let other = definition("as").replace("scope: Cluster", "scope: Namespaced");
         let other = format!("{}\n---\n{other}", definition("bs"));
         assert_eq!(

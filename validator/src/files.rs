@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use archive::OpenError;
+use progress::Cancel;
 use rules::catalogue::FindingInfo;
 use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
-use watch::Cancel;
 
 use crate::finding::Findings;
 

@@ -58,7 +58,7 @@ pub struct Finding {
 impl Finding {
     /// Creates a finding without a source place. The texts are made printable and cut to [`limits::TEXT`] characters.
     #[must_use]
-    pub fn of(info: &FindingInfo, place: impl fmt::Display, message: impl fmt::Display) -> Self {
+    pub fn new(info: &FindingInfo, place: impl fmt::Display, message: impl fmt::Display) -> Self {
         Self {
             id: info.id,
             severity: info.severity,
@@ -135,7 +135,7 @@ pub struct Findings {
 
 impl Findings {
     /// Creates a collection for an archive that is created from this source tree.
-    pub(crate) fn of(tree: Arc<dyn SourceMap>) -> Self {
+    pub(crate) fn from_source(tree: Arc<dyn SourceMap>) -> Self {
         Self {
             tree: Some(tree),
             ..Self::default()
@@ -180,7 +180,7 @@ impl Findings {
             });
             self.list.push(Finding {
                 source,
-                ..Finding::of(info, place, message)
+                ..Finding::new(info, place, message)
             });
         }
     }
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_long_message_keeps_its_beginning_and_its_end() {
         let message = format!("helm failed: {}: the reason", "x\n".repeat(1000));
-        let finding = Finding::of(&operator::YAML, "", message);
+        let finding = Finding::new(&operator::YAML, "", message);
         assert!(finding.message.starts_with("helm failed: x"));
         assert!(
             finding.message.ends_with(": the reason"),

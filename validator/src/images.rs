@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use archive::{Feature, MANIFEST, OpenError};
-use schemas::walk::{Reached, Walker};
+use schemas::walk::{ReachedDocument, Walker};
 use schemas::{ArchivePath, Capability, Digest, Image, ImagePlace, SolutionId};
 
 use crate::files::ListedFiles;
@@ -222,7 +222,7 @@ impl<'a> ImageWalk<'a> {
     }
 
     /// Adds the contents and the platform of a document to the image.
-    fn take(&mut self, image_number: usize, reached: &Reached<usize>, image: &mut Image) {
+    fn take(&mut self, image_number: usize, reached: &ReachedDocument<usize>, image: &mut Image) {
         for &number in &reached.blobs {
             if std::mem::replace(&mut self.last_image[number], image_number) != image_number {
                 let content = self.walker.visit.files.numbered(number);
@@ -237,8 +237,8 @@ impl<'a> ImageWalk<'a> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use progress::Cancel;
     use schemas::{Contents, ContentsEntry, Digest, limits};
-    use watch::Cancel;
 
     use super::*;
     use crate::files::ReadProblem;
@@ -583,7 +583,7 @@ mod tests {
             cancel.store(true, Ordering::Relaxed);
             Ok::<_, ReadProblem>(document.as_bytes().to_vec())
         };
-        let files = ListedFiles::new(&contents, &read, Cancel::when(&cancel));
+        let files = ListedFiles::new(&contents, &read, Cancel::from_flag(&cancel));
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let error = check(&files, &id, &mut Findings::default()).unwrap_err();
         assert!(matches!(error, OpenError::Interrupted(_)));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{Feature, MANIFEST, OpenError};
-use rules::WorkloadJudge;
+use rules::WorkloadChecker;
 use rules::catalogue::manifest::{ID, IDENTITY, IMAGE_ABSENT, IMAGE_UNLISTED, KIND, MISSING, YAML};
 use rules::catalogue::operator::CAPABILITY;
 use schemas::{Capability, ImagePlace, ManifestError, Solution, SolutionId, limits};
@@ -41,7 +41,7 @@ pub(crate) fn load(
 
 /// The archive's images and capabilities, which the manifest is compared with.
 #[derive(Debug)]
-pub(crate) struct Present<'a> {
+pub(crate) struct PackagedContent<'a> {
     pub(crate) places: &'a BTreeSet<ImagePlace>,
     /// The users of the images that declare one.
     pub(crate) users: &'a BTreeMap<ImagePlace, String>,
@@ -55,7 +55,7 @@ pub(crate) struct Present<'a> {
 pub(crate) fn check(
     solution: &Solution,
     signed: &SolutionId,
-    present: &Present<'_>,
+    present: &PackagedContent<'_>,
     findings: &mut Findings,
 ) {
     check_identity(solution, signed, findings);
@@ -78,7 +78,7 @@ pub(crate) fn check(
         let images = &solution.spec.images;
         report(rules::operator(operator, images), MANIFEST, findings);
         report(rules::template_reach(operator), MANIFEST, findings);
-        let workloads = WorkloadJudge::new(images, present.users);
+        let workloads = WorkloadChecker::new(images, present.users);
         report(workloads.check_operator(operator), MANIFEST, findings);
         let needs = rules::template_needs(operator, &solution.spec.manifests);
         report(needs, MANIFEST, findings);

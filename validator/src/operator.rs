@@ -5,7 +5,7 @@ use archive::{OpenError, ROLE};
 use schemas::{ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
-use crate::definitions::CarriedDefinition;
+use crate::definitions::PackagedDefinition;
 use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 use rules::DefinitionNames;
@@ -17,7 +17,7 @@ const DIRECTORY: &str = "operator/";
 /// The documents in the operator's files.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFiles {
-    pub(crate) definitions: Vec<CarriedDefinition>,
+    pub(crate) definitions: Vec<PackagedDefinition>,
     pub(crate) roles: Vec<Value>,
     /// The total size of the files in bytes.
     pub(crate) size: u64,
@@ -43,7 +43,7 @@ pub(crate) fn check(
         report([problem], "operator", findings);
         return Ok(OperatorFiles::default());
     }
-    let mut loading = Loading {
+    let mut loading = FileLoading {
         files,
         loaded: OperatorFiles {
             size,
@@ -59,7 +59,7 @@ pub(crate) fn check(
     }
     let loaded = loading.loaded;
     let mut names = DefinitionNames::default();
-    for CarriedDefinition { path, document } in &loaded.definitions {
+    for PackagedDefinition { path, document } in &loaded.definitions {
         let path = path.as_str();
         report(rules::definition(document), path, findings);
         report(names.add(document, path), path, findings);
@@ -92,12 +92,12 @@ fn scope(solution: Option<&Solution>) -> OperatorScope {
 }
 
 /// The state of reading the files.
-struct Loading<'a> {
+struct FileLoading<'a> {
     files: &'a ListedFiles<'a>,
     loaded: OperatorFiles,
 }
 
-impl Loading<'_> {
+impl FileLoading<'_> {
     fn load(&mut self, entry: &ContentsEntry, findings: &mut Findings) -> Result<(), OpenError> {
         let path = entry.path.as_str();
         if path == ROLE {
@@ -112,7 +112,7 @@ impl Loading<'_> {
             return Ok(());
         };
         match rules::only_document(documents) {
-            Ok(document) => self.loaded.definitions.push(CarriedDefinition {
+            Ok(document) => self.loaded.definitions.push(PackagedDefinition {
                 path: entry.path.clone(),
                 document,
             }),
@@ -156,8 +156,8 @@ impl Loading<'_> {
 
 #[cfg(test)]
 mod tests {
+    use progress::Cancel;
     use schemas::{Contents, Digest};
-    use watch::Cancel;
 
     use super::*;
     use crate::files::ReadProblem;

@@ -8,7 +8,7 @@ use signing::{Policies, Trust};
 
 /// The rule for accepting signatures.
 #[derive(Clone, Debug)]
-pub enum Signatures {
+pub enum SignaturePolicy {
     /// Only accepts archives that trusted keys have signed.
     Check {
         /// The trusted keys; `None` if the site has no key for this Solution.
@@ -17,7 +17,7 @@ pub enum Signatures {
         allow_unsigned: Option<AllowUnsigned>,
     },
     /// Only accepts the archive that was accepted earlier.
-    Accepted(AcceptedBefore),
+    Accepted(PriorAcceptance),
     /// Skips the signatures and checks everything else. The archive is never accepted.
     Skip,
     /// Skips the signatures without a finding, because the archive will be signed later.
@@ -27,7 +27,7 @@ pub enum Signatures {
 /// An archive that was accepted earlier. Its signatures were checked then; later changes of the trusted keys do not
 /// revoke that decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AcceptedBefore {
+pub struct PriorAcceptance {
     /// SHA-256 of the signed statement.
     pub archive_id: Digest,
     /// The trusted keys whose signatures counted; empty if the archive was allowed to be unsigned.
@@ -56,7 +56,7 @@ pub struct AllowUnsigned(pub SolutionId);
 
 /// The depth of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum CheckDepth {
     /// Reads every byte.
     Everything,
     /// Reads only the documents that an import uses: the manifest, image documents and configurations, and the files of
@@ -68,11 +68,11 @@ pub enum Depth {
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     /// The rule for accepting signatures.
-    pub signatures: Signatures,
+    pub signatures: SignaturePolicy,
     /// Detached envelopes, whose signatures count too. Each must belong to this archive.
     pub detached: Vec<Envelope>,
     /// The depth of the check.
-    pub depth: Depth,
+    pub depth: CheckDepth,
     /// The maximum number of threads that read and hash. Optical discs and hard disks are read by one thread.
     pub threads: NonZeroUsize,
     /// The time that `expires` is compared with; `None` skips the comparison. Libraries do not read the clock.
@@ -81,11 +81,11 @@ pub struct CheckOptions {
 
 impl CheckOptions {
     /// Returns options for a check of the documents without a time.
-    pub(crate) fn of_documents(signatures: Signatures) -> Self {
+    pub(crate) fn of_documents(signatures: SignaturePolicy) -> Self {
         Self {
             signatures,
             detached: Vec::new(),
-            depth: Depth::Documents,
+            depth: CheckDepth::Documents,
             threads: NonZeroUsize::MIN,
             now: None,
         }

@@ -1,9 +1,9 @@
 //! The evaluation of findings by a publisher's policy: it changes the severity of warnings, ignores them with a reason,
-//! and selects the displayed findings. The entry point is [`Judging::judge`]. A [`crate::Report`] is not affected, so a
+//! and selects the displayed findings. The entry point is [`FindingRules::evaluate`]. A [`crate::Report`] is not affected, so a
 //! policy cannot make an archive acceptable, and imports do not use policies.
 //!
 //! A policy cannot change errors or findings about the container, signature and integrity, because these protect the
-//! site. `judgeable` enforces this for every id that enters a [`Judging`].
+//! site. `changeable_finding` enforces this for every id that enters a [`FindingRules`].
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const NEAR: usize = 3;
 
 /// The rules for the evaluation of findings. The default shows each finding with its own severity.
 #[derive(Clone, Debug, Default)]
-pub struct Judging {
+pub struct FindingRules {
     selected: Vec<String>,
     severities: BTreeMap<FindingId, PolicySeverity>,
     ignores: Vec<Ignore>,
@@ -50,7 +50,7 @@ pub enum IgnoredBy {
 
 /// The reason why an id cannot be used in a policy or option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JudgingFault {
+pub enum FindingIdError {
     /// There is no finding or group with this name.
     #[error("`{id}` is not a known finding{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     Unknown {
@@ -76,7 +76,7 @@ pub struct PolicyProblem {
     /// The line in the file.
     pub line: u64,
     /// The reason for the fault.
-    pub fault: JudgingFault,
+    pub fault: FindingIdError,
 }
 
 /// The reason why bytes are not a valid findings policy.
@@ -96,7 +96,8 @@ pub enum UnusablePolicy {
 /// The findings, after the policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct JudgedFindings {
+#[schemars(rename = "JudgedFindings")]
+pub struct EvaluatedFindings {
     /// The findings, each with its severity by the policy.
     pub findings: Vec<Finding>,
     /// The ignored findings.
@@ -141,7 +142,7 @@ pub enum IgnoreUnused {
     NotFound,
 }
 
-impl Judging {
+impl FindingRules {
     /// Adds the rules of a policy.
     ///
     /// # Errors
@@ -150,13 +151,13 @@ impl Judging {
     /// contains all such entries.
     pub fn add_policy(&mut self, bytes: &[u8]) -> Result<(), UnusablePolicy> {
         let spec = FindingsPolicy::from_slice(bytes)?.spec;
-        let lines = Lines::of(bytes)?;
+        let lines = Lines::parse(bytes)?;
         let severities = spec.severities.keys();
         let severities = severities.map(|id| (id, format!("/spec/severities/{id}")));
         let ignores = spec.ignores.iter().enumerate();
         let ignores = ignores.map(|(at, rule)| (&rule.id, format!("/spec/ignores/{at}/id")));
         let problems = severities.chain(ignores).filter_map(|(id, pointer)| {
-            let fault = judgeable(id).err()?;
+            let fault = changeable_finding(id).err()?;
             let line = lines.line(&pointer);
             Some(PolicyProblem { line, fault })
         });
@@ -177,8 +178,8 @@ impl Judging {
     /// # Errors
     ///
     /// Fails if the id is unknown, protected or an error.
-    pub fn ignore(&mut self, id: FindingId, reason: IgnoreReason) -> Result<(), JudgingFault> {
-        judgeable(&id)?;
+    pub fn ignore(&mut self, id: FindingId, reason: IgnoreReason) -> Result<(), FindingIdError> {
+        changeable_finding(&id)?;
         let rule = IgnoreRule {
             id,
             place: None,
@@ -195,7 +196,7 @@ impl Judging {
     /// # Errors
     ///
     /// Fails if there is no such id or group.
-    pub fn select(&mut self, word: &str) -> Result<(), JudgingFault> {
+    pub fn select(&mut self, word: &str) -> Result<(), FindingIdError> {
         let mut known = FINDINGS.iter();
         if !known.any(|info| info.id == word || info.group() == word) {
             return Err(unknown(word));
@@ -206,8 +207,8 @@ impl Judging {
 
     /// Applies the rules to findings. Ignores are compared with `now` to find expired ones.
     #[must_use]
-    pub fn judge(&self, findings: &[Finding], now: StatementTime) -> JudgedFindings {
-        let mut judged = JudgedFindings::default();
+    pub fn evaluate(&self, findings: &[Finding], now: StatementTime) -> EvaluatedFindings {
+        let mut judged = EvaluatedFindings::default();
         for finding in findings {
             match self.decide(finding, now) {
                 Decision::Ignored { reason, by } => judged.ignored.push(IgnoredFinding {
@@ -215,7 +216,7 @@ impl Judging {
                     reason: reason.cloned(),
                     by,
                 }),
-                Decision::Counts(severity) if self.shows(finding, severity) => {
+                Decision::Counts(severity) if self.is_shown(finding, severity) => {
                     let finding = finding.clone();
                     judged.findings.push(Finding {
                         severity,
@@ -225,7 +226,7 @@ impl Judging {
                 Decision::Counts(_) => {}
             }
         }
-        judged.unused_ignores = self.unused(findings, now);
+        judged.unused_ignores = self.unused_ignores(findings, now);
         judged
     }
 
@@ -255,7 +256,7 @@ impl Judging {
         }
     }
 
-    fn shows(&self, finding: &Finding, severity: Severity) -> bool {
+    fn is_shown(&self, finding: &Finding, severity: Severity) -> bool {
         let group = finding_group(finding.id);
         let mut selected = self.selected.iter();
         severity == Severity::Error
@@ -263,7 +264,7 @@ impl Judging {
             || selected.any(|word| word == finding.id || word == group)
     }
 
-    fn unused(&self, findings: &[Finding], now: StatementTime) -> Vec<UnusedIgnore> {
+    fn unused_ignores(&self, findings: &[Finding], now: StatementTime) -> Vec<UnusedIgnore> {
         let is_error = |finding: &Finding| finding.severity == Severity::Error;
         // After an error, checks may have been skipped, so a missing finding proves nothing.
         let is_whole = !findings.iter().any(is_error);
@@ -311,7 +312,7 @@ impl Ignore {
     }
 }
 
-impl JudgedFindings {
+impl EvaluatedFindings {
     /// Returns the verdict on an archive after the policy. `of_report` is the verdict of its report.
     #[must_use]
     pub fn verdict(&self, of_report: ArchiveVerdict) -> ArchiveVerdict {
@@ -325,18 +326,18 @@ impl JudgedFindings {
 }
 
 /// Returns the catalogue entry of an id whose findings a policy can change.
-fn judgeable(id: &FindingId) -> Result<&'static FindingInfo, JudgingFault> {
+fn changeable_finding(id: &FindingId) -> Result<&'static FindingInfo, FindingIdError> {
     let mut known = FINDINGS.iter();
     match known.find(|info| info.id == id.as_str()) {
         None => Err(unknown(id.as_str())),
-        Some(info) if PROTECTED.contains(&info.group()) => Err(JudgingFault::Protected(info.id)),
-        Some(info) if info.severity == Severity::Error => Err(JudgingFault::IsError(info.id)),
+        Some(info) if PROTECTED.contains(&info.group()) => Err(FindingIdError::Protected(info.id)),
+        Some(info) if info.severity == Severity::Error => Err(FindingIdError::IsError(info.id)),
         Some(info) => Ok(info),
     }
 }
 
-fn unknown(id: &str) -> JudgingFault {
-    JudgingFault::Unknown {
+fn unknown(id: &str) -> FindingIdError {
+    FindingIdError::Unknown {
         id: id.to_owned(),
         near: nearest(id, FINDINGS.iter().map(|info| info.id), NEAR),
     }
@@ -356,8 +357,8 @@ mod tests {
         "2030-01-15T12:00:00Z".parse().unwrap()
     }
 
-    fn judging(spec: &str) -> Judging {
-        let mut judging = Judging::default();
+    fn judging(spec: &str) -> FindingRules {
+        let mut judging = FindingRules::default();
         judging
             .add_policy(format!("{HEAD}{spec}").as_bytes())
             .unwrap();
@@ -392,7 +393,7 @@ mod tests {
     }
 
     /// Returns the counted findings as `id=severity`, and the places of the ignored ones.
-    fn shown(judged: &JudgedFindings) -> (Vec<String>, Vec<&str>) {
+    fn shown(judged: &EvaluatedFindings) -> (Vec<String>, Vec<&str>) {
         let counts = judged.findings.iter();
         let counts = counts.map(|judged| format!("{}={}", judged.id, judged.severity.word()));
         let ignored = judged.ignored.iter();
@@ -406,7 +407,7 @@ mod tests {
 
     #[test]
     fn nothing_that_protects_a_site_can_be_judged() {
-        let mut judging = Judging::default();
+        let mut judging = FindingRules::default();
         let reason: IgnoreReason = "because".parse().unwrap();
         for info in FINDINGS {
             let id: FindingId = info.id.parse().unwrap();
@@ -416,13 +417,13 @@ mod tests {
             assert_eq!(ignored.is_err(), is_protected, "{}", info.id);
             for severity in ["note", "none", "error"] {
                 let text = format!("{HEAD}  severities:\n    {}: {severity}\n", info.id);
-                let policy = Judging::default().add_policy(text.as_bytes());
+                let policy = FindingRules::default().add_policy(text.as_bytes());
                 assert_eq!(policy.is_err(), is_protected, "{}", info.id);
             }
         }
         // An error counts in spite of an ignore.
         let error = finding(&operator::YAML, "x");
-        let all = judging.judge(std::slice::from_ref(&error), now());
+        let all = judging.evaluate(std::slice::from_ref(&error), now());
         assert_eq!(all.findings, [error]);
         assert_eq!(
             all.verdict(ArchiveVerdict::Accepted),
@@ -433,16 +434,16 @@ mod tests {
     #[test]
     fn a_fault_names_its_line() {
         let spec = "  severities:\n    practice.latets: note\n  ignores:\n  - {id: signature.skipped, reason: x}\n  - reason: x\n    id: operator.yaml\n";
-        let error = Judging::default().add_policy(format!("{HEAD}{spec}").as_bytes());
+        let error = FindingRules::default().add_policy(format!("{HEAD}{spec}").as_bytes());
         let Err(UnusablePolicy::Faults(problems)) = error else {
             panic!("{error:?}");
         };
         let near = Some(practice::LATEST.id);
         let id = "practice.latets".to_owned();
         let expected = [
-            (5, JudgingFault::Unknown { id, near }),
-            (7, JudgingFault::Protected("signature.skipped")),
-            (9, JudgingFault::IsError("operator.yaml")),
+            (5, FindingIdError::Unknown { id, near }),
+            (7, FindingIdError::Protected("signature.skipped")),
+            (9, FindingIdError::IsError("operator.yaml")),
         ];
         let expected = expected.map(|(line, fault)| PolicyProblem { line, fault });
         assert_eq!(problems, expected);
@@ -453,7 +454,7 @@ mod tests {
         let judging = judging(
             "  severities: {practice.latest: error, operator.wildcard: note}\n  ignores:\n  - {id: practice.latest, place: 'images/db/*', reason: ours}\n",
         );
-        let judged = judging.judge(&found(), now());
+        let judged = judging.evaluate(&found(), now());
         let counts = ["operator.wildcard=note", "practice.latest=error"];
         assert_eq!(
             shown(&judged),
@@ -469,7 +470,7 @@ mod tests {
 
     #[test]
     fn what_is_off_is_ignored_without_a_reason() {
-        let judged = judging("  severities: {practice.latest: none}\n").judge(&found(), now());
+        let judged = judging("  severities: {practice.latest: none}\n").evaluate(&found(), now());
         assert_eq!(shown(&judged).1, ["images/app/latest", "images/db/latest"]);
         assert_eq!(judged.ignored[0].reason, None);
         assert_eq!(
@@ -483,7 +484,7 @@ mod tests {
         let judging = judging(
             "  ignores:\n  - {id: practice.latest, reason: x, expires: 2030-01-14}\n  - {id: operator.wildcard, place: roles.yaml, reason: x, expires: 2030-01-15}\n  - {id: practice.template, reason: x}\n",
         );
-        let judged = judging.judge(&found(), now());
+        let judged = judging.evaluate(&found(), now());
         let (counts, ignored) = shown(&judged);
         assert_eq!(counts, ["practice.latest=warning"; 2]);
         assert_eq!(ignored, ["operator/role.yaml"]);
@@ -498,7 +499,7 @@ mod tests {
         );
         // After an error, the missing findings may still exist.
         let broken = [found(), vec![finding(&operator::YAML, "x")]].concat();
-        let unused = judging.judge(&broken, now()).unused_ignores;
+        let unused = judging.evaluate(&broken, now()).unused_ignores;
         assert_eq!(unused.len(), 1);
     }
 
@@ -506,10 +507,10 @@ mod tests {
     fn a_selection_hides_warnings_and_no_error() {
         let mut judging = judging("  severities: {practice.latest: error}\n");
         judging.select("operator.yaml").unwrap();
-        let judged = judging.judge(&found(), now());
+        let judged = judging.evaluate(&found(), now());
         assert_eq!(shown(&judged).0, ["practice.latest=error"; 2]);
         judging.select("operator").unwrap();
-        assert_eq!(judging.judge(&found(), now()).findings.len(), 3);
+        assert_eq!(judging.evaluate(&found(), now()).findings.len(), 3);
         assert!(judging.select("operators").is_err());
     }
 }

@@ -7,7 +7,7 @@ use rules::catalogue::practice::{DISPLAY_NAME, LATEST, NESTED_NAME};
 use schemas::{ChartRelease, ImagePlace, Solution};
 
 use crate::finding::Findings;
-use crate::programs::CarriedProgram;
+use crate::programs::PackagedProgram;
 
 const DISPLAY_NAME_ANNOTATION: &str = "solutions.metalk8s.scality.com/display-name";
 
@@ -15,7 +15,7 @@ const DISPLAY_NAME_ANNOTATION: &str = "solutions.metalk8s.scality.com/display-na
 pub(crate) fn check(
     solution: Option<&Solution>,
     places: &BTreeSet<ImagePlace>,
-    programs: &[CarriedProgram],
+    programs: &[PackagedProgram],
     findings: &mut Findings,
 ) {
     let charts = solution.iter().flat_map(|solution| &solution.spec.charts);

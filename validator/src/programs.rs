@@ -12,7 +12,7 @@ use crate::finding::{ErrorChain, Findings};
 
 /// A program in an archive, for one platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CarriedProgram {
+pub struct PackagedProgram {
     /// The place of the program's image. Its name is `programs/` and the program's name, and its tag is the version.
     pub place: ImagePlace,
     /// The program.
@@ -24,7 +24,7 @@ pub(crate) fn check(
     images: &[Image],
     requires: &[Capability],
     findings: &mut Findings,
-) -> Vec<CarriedProgram> {
+) -> Vec<PackagedProgram> {
     if !Feature::Programs.is_among(requires) {
         return Vec::new();
     }
@@ -47,7 +47,7 @@ pub(crate) fn check(
             break;
         }
         match programs_of(image) {
-            Ok(programs) => found.extend(programs.into_iter().map(|program| CarriedProgram {
+            Ok(programs) => found.extend(programs.into_iter().map(|program| PackagedProgram {
                 place: place.clone(),
                 program,
             })),

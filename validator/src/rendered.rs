@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rules::{Problem, WorkloadJudge};
+use rules::{Problem, WorkloadChecker};
 use schemas::{ArchivePath, ImagePlace};
 
 use crate::finding::{self, Findings, SourceMap};
@@ -46,7 +46,7 @@ pub(crate) fn report(
     users: &BTreeMap<ImagePlace, String>,
     findings: &mut Findings,
 ) {
-    let judge = WorkloadJudge::new([], users);
+    let judge = WorkloadChecker::new([], users);
     for chart in charts {
         let refused = chart.non_root.iter().filter_map(|container| {
             let problem = judge.image_user(&container.name, &container.image)?;

@@ -1,4 +1,4 @@
-//! The report of a validation. [`Report::accept`] is the only way from a report to an [`Accepted`] archive.
+//! The report of a validation. [`Report::accept`] is the only way from a report to an [`AcceptedArchive`].
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use schemas::{Digest, KeyId, KubernetesName, SolutionName, Version};
 use serde::Serialize;
 
-use crate::accepted::Accepted;
+use crate::accepted::AcceptedArchive;
 use crate::finding::Finding;
 
 /// The verdict on an archive.
@@ -79,7 +79,7 @@ pub struct Report {
     /// Whether the archive is accepted.
     verdict: ArchiveVerdict,
     #[serde(skip)]
-    accepted: Option<Box<Accepted>>,
+    accepted: Option<Box<AcceptedArchive>>,
 }
 
 impl Report {
@@ -87,7 +87,7 @@ impl Report {
     pub(crate) fn new(
         summary: Summary,
         findings: Vec<Finding>,
-        accepted: Option<Accepted>,
+        accepted: Option<AcceptedArchive>,
     ) -> Self {
         let errors = findings
             .iter()
@@ -124,7 +124,7 @@ impl Report {
     }
 
     /// Returns the accepted archive. Returns the report unless the verdict is [`ArchiveVerdict::Accepted`].
-    pub fn accept(mut self) -> Result<Accepted, Box<Self>> {
+    pub fn accept(mut self) -> Result<AcceptedArchive, Box<Self>> {
         match self.accepted.take() {
             Some(accepted) => Ok(*accepted),
             None => Err(Box::new(self)),

@@ -12,17 +12,17 @@ use schemas::{
 use serde_json::Value;
 
 use crate::capability;
-use crate::definitions::CarriedDefinition;
+use crate::definitions::PackagedDefinition;
 use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 use rules::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
-use rules::{ObjectNames, PlaceholderNames, PossibleMinors, Problem, WorkloadJudge};
+use rules::{ObjectNames, PlaceholderNames, PossibleMinors, Problem, WorkloadChecker};
 
 const DIRECTORY: &str = "manifests/";
 
 /// An object in an archive and its file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CarriedObject {
+pub struct PackagedObject {
     /// The path of the object's file.
     pub path: ArchivePath,
     /// The document, with placeholders.
@@ -31,11 +31,11 @@ pub struct CarriedObject {
 
 /// A set of objects.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CarriedSet {
+pub struct PackagedSet {
     /// The set in the manifest.
     pub set: ObjectSet,
     /// The objects in the order of their numbers.
-    pub objects: Vec<CarriedObject>,
+    pub objects: Vec<PackagedObject>,
 }
 
 /// The images, definitions and capabilities that the objects are compared with.
@@ -44,7 +44,7 @@ pub(crate) struct SetContext<'a> {
     pub(crate) images: &'a [Image],
     /// The users of the images that declare one.
     pub(crate) users: &'a BTreeMap<ImagePlace, String>,
-    pub(crate) definitions: &'a [CarriedDefinition],
+    pub(crate) definitions: &'a [PackagedDefinition],
     /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
 }
@@ -56,7 +56,7 @@ pub(crate) fn check(
     solution: Option<&Solution>,
     context: SetContext<'_>,
     findings: &mut Findings,
-) -> Result<Vec<CarriedSet>, OpenError> {
+) -> Result<Vec<PackagedSet>, OpenError> {
     let Some(solution) = solution else {
         return Ok(Vec::new());
     };
@@ -154,7 +154,7 @@ struct SetJudge<'a> {
     placeholders: PlaceholderNames<'a>,
     kinds: ObjectKinds,
     names: ObjectNames,
-    workloads: WorkloadJudge<'a>,
+    workloads: WorkloadChecker<'a>,
     minors: Option<PossibleMinors>,
     cost: DocumentCost,
 }
@@ -170,7 +170,7 @@ impl<'a> SetJudge<'a> {
             .iter()
             .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
         let mut names = ObjectNames::default();
-        for CarriedDefinition { path, document } in context.definitions {
+        for PackagedDefinition { path, document } in context.definitions {
             // Two files that define the same resource are already a finding.
             names.add_definition(document, path.as_str());
         }
@@ -179,7 +179,7 @@ impl<'a> SetJudge<'a> {
             placeholders: PlaceholderNames::new(&solution.spec.images, &solution.spec.parameters),
             kinds: ObjectKinds::new(documents),
             names,
-            workloads: WorkloadJudge::new(&solution.spec.images, context.users),
+            workloads: WorkloadChecker::new(&solution.spec.images, context.users),
             minors: PossibleMinors::of(solution.spec.prerequisites.kubernetes.as_ref()),
             cost: DocumentCost::default(),
         }
@@ -193,7 +193,7 @@ impl<'a> SetJudge<'a> {
         set: &ObjectSet,
         entries: &[&ContentsEntry],
         findings: &mut Findings,
-    ) -> Result<Result<CarriedSet, Problem>, OpenError> {
+    ) -> Result<Result<PackagedSet, Problem>, OpenError> {
         let mut objects = Vec::new();
         let mut judged = set.clone();
         // A longer list is already a finding. It is cut because the check searches every text of every object for each
@@ -219,7 +219,7 @@ impl<'a> SetJudge<'a> {
             if let Err(problem) = rules::check_object_cost(self.cost) {
                 return Ok(Err(problem));
             }
-            let object = CarriedObject {
+            let object = PackagedObject {
                 path: entry.path.clone(),
                 document,
             };
@@ -227,7 +227,7 @@ impl<'a> SetJudge<'a> {
             objects.push(object);
         }
         let set = set.clone();
-        Ok(Ok(CarriedSet { set, objects }))
+        Ok(Ok(PackagedSet { set, objects }))
     }
 
     fn object(
@@ -235,7 +235,7 @@ impl<'a> SetJudge<'a> {
         set: &ObjectSet,
         namespaces: &[Namespace],
         number: usize,
-        CarriedObject { path, document }: &CarriedObject,
+        PackagedObject { path, document }: &PackagedObject,
         findings: &mut Findings,
     ) {
         let place = path.as_str();
@@ -285,8 +285,8 @@ impl<'a> SetJudge<'a> {
 
 #[cfg(test)]
 mod tests {
+    use progress::Cancel;
     use schemas::{Contents, Digest};
-    use watch::Cancel;
 
     use super::*;
     use crate::files::ReadProblem;

@@ -1,7 +1,7 @@
-//! Reconstruction of an archive from its head and the blobs of another source: [`Listed::copy`].
+//! Reconstruction of an archive from its head and the blobs of another source: [`ListedArchive::copy`].
 //!
 //! The head is copied and verified first. Then each blob is written into its [`Slot`] and hashed on the way, in any
-//! order and concurrently. [`Copying::finish`] accepts only a complete archive, which [`Draft::publish`] can then name.
+//! order and concurrently. [`ArchiveCopy::finish`] accepts only a complete archive, which [`DraftArchive::publish`] can then name.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, ReadAt as _};
+use progress::{Cancel, Watch};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
-use watch::{Cancel, Watch};
 
 use crate::list::head_size;
 use crate::pipeline::{self, Feed, LaneTurns};
-use crate::write::{Overwrite, Unnamed, begin_writeback};
-use crate::{Draft, Listed, OpenError, Opened, WriteError};
+use crate::write::{Overwrite, UnnamedFile, begin_writeback};
+use crate::{DraftArchive, ListedArchive, OpenError, OpenedArchive, WriteError};
 
 /// An archive that is being reconstructed: everything but its blobs is written. It is deleted on drop.
 #[derive(Debug)]
-pub struct Copying {
-    unnamed: Unnamed,
+pub struct ArchiveCopy {
+    unnamed: UnnamedFile,
     file: Arc<File>,
     size: u64,
     archive_id: Digest,
@@ -53,14 +53,14 @@ pub struct Slot {
     filled: Arc<AtomicBool>,
 }
 
-impl Listed {
+impl ListedArchive {
     /// Lists the digest and size of every blob after the head: the contents that a head alone does not include.
     pub fn blobs_behind(&self) -> impl Iterator<Item = (Digest, u64)> {
-        let behind = self.behind();
-        behind.filter_map(|extent| Some((Self::expected(extent)?, extent.size)))
+        let behind = self.extents_after_head();
+        behind.filter_map(|extent| Some((Self::expected_digest(extent)?, extent.size)))
     }
 
-    fn behind(&self) -> impl Iterator<Item = &Extent> {
+    fn extents_after_head(&self) -> impl Iterator<Item = &Extent> {
         let head = head_size(&self.plan);
         let extents = self.plan.extents().iter();
         extents.filter(move |extent| extent.offset >= head)
@@ -73,8 +73,8 @@ impl Listed {
         target: &Path,
         overwrite: Overwrite,
         cancel: Cancel<'_>,
-    ) -> Result<Copying, WriteError> {
-        let unnamed = Unnamed::create(target, overwrite, self.image_size())?;
+    ) -> Result<ArchiveCopy, WriteError> {
+        let unnamed = UnnamedFile::create(target, overwrite, self.image_size())?;
         let failed = |source| unnamed.failed(source);
         iso9660::write_metadata(&self.plan, unnamed.file()).map_err(failed)?;
         self.copy_head(target, unnamed.file(), cancel)?;
@@ -85,10 +85,10 @@ impl Listed {
                 size: extent.size,
                 filled: Arc::default(),
             };
-            Some((Self::expected(extent)?, place))
+            Some((Self::expected_digest(extent)?, place))
         };
-        Ok(Copying {
-            slots: self.behind().filter_map(place).collect(),
+        Ok(ArchiveCopy {
+            slots: self.extents_after_head().filter_map(place).collect(),
             size: self.image_size(),
             archive_id: self.archive_id(),
             unnamed,
@@ -114,7 +114,7 @@ impl Listed {
         let extent = &extents[first.index];
         Err(WriteError::Head(OpenError::FileDigest {
             path: self.plan.path_of(extent).to_owned(),
-            expected: Self::expected(extent).unwrap_or(first.digest),
+            expected: Self::expected_digest(extent).unwrap_or(first.digest),
             found: first.digest,
         }))
     }
@@ -122,7 +122,7 @@ impl Listed {
 
 /// The pass over the files before the first blob.
 struct CopyingHead<'a> {
-    listed: &'a Listed,
+    listed: &'a ListedArchive,
     file: &'a File,
     target: &'a Path,
 }
@@ -153,7 +153,7 @@ impl Feed for CopyingHead<'_> {
     }
 }
 
-impl Copying {
+impl ArchiveCopy {
     /// Returns the range of a blob; none if the archive has no such blob after its head.
     #[must_use]
     pub fn slot(&self, digest: &Digest) -> Option<Slot> {
@@ -171,14 +171,14 @@ impl Copying {
 
     /// Returns the complete archive, synced to the disk. Every blob was verified while it was written. The rest of the
     /// image is read again and verified, from the statement to the last byte that is not file data.
-    pub fn finish(self, cancel: Cancel<'_>) -> Result<Draft, WriteError> {
+    pub fn finish(self, cancel: Cancel<'_>) -> Result<DraftArchive, WriteError> {
         let mut slots = self.slots.iter();
         if let Some((digest, _)) = slots.find(|(_, range)| !range.filled.load(Ordering::SeqCst)) {
             return Err(WriteError::Lacking(*digest));
         }
         let draft = self.unnamed.sync(self.size, self.archive_id)?;
         let medium = draft.medium()?;
-        let read = Opened::read(medium)
+        let read = OpenedArchive::read(medium)
             // The signatures were verified when the head was accepted, so only the id is compared.
             .and_then(|opened| opened.recognise(self.archive_id, None))
             .and_then(|trusted| trusted.list_unless(cancel));

@@ -1,5 +1,5 @@
 //! The image documents of an archive, for callers that do not validate the whole archive: commands that show its
-//! contents ([`Roots`]) and those that sign it. Each document is read once, even if multiple images share it.
+//! contents ([`RootDocuments`]) and those that sign it. Each document is read once, even if multiple images share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use schemas::{Digest, ImageDocument, ImagePlace, known_keys};
 use serde::de::IgnoredAny;
 
 use crate::layout::{blob_path, image_manifest_path, is_document};
-use crate::{Listed, OpenError, limits};
+use crate::{ListedArchive, OpenError, limits};
 
 /// The documents that the tags of an archive name, read on demand.
 #[derive(Debug)]
-pub struct Roots<'a, T> {
-    listed: &'a Listed,
+pub struct RootDocuments<'a, T> {
+    listed: &'a ListedArchive,
     look: fn(&ImageDocument) -> T,
     known: BTreeMap<Digest, Option<T>>,
     /// The number of bytes that may still be read.
     left: u64,
 }
 
-impl<'a, T> Roots<'a, T> {
+impl<'a, T> RootDocuments<'a, T> {
     /// Creates the reader without reading anything. Of each document, only the result of `look` is kept.
     #[must_use]
-    pub fn new(listed: &'a Listed, look: fn(&ImageDocument) -> T) -> Self {
+    pub fn new(listed: &'a ListedArchive, look: fn(&ImageDocument) -> T) -> Self {
         Self {
             listed,
             look,
@@ -35,7 +35,7 @@ impl<'a, T> Roots<'a, T> {
     /// Returns the digest of the document that an image's tag names, and the result of `look` for it. The result is
     /// none if the document cannot be read, or if the documents read so far exceed [`limits::ROOTS`]. Returns none for
     /// an image that is not in the archive.
-    pub fn of(&mut self, place: &ImagePlace) -> Option<(Digest, Option<&T>)> {
+    pub fn find_document(&mut self, place: &ImagePlace) -> Option<(Digest, Option<&T>)> {
         let entry = self
             .listed
             .contents()
@@ -57,7 +57,7 @@ impl<'a, T> Roots<'a, T> {
     }
 }
 
-impl Listed {
+impl ListedArchive {
     /// Refuses an archive whose images readers could interpret differently. It reads all documents and the
     /// configurations that they name.
     pub(crate) fn check_documents(&self) -> Result<(), OpenError> {

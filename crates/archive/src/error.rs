@@ -6,9 +6,9 @@ use std::io;
 use std::path::PathBuf;
 
 use iso9660::{MetadataDifference, PlanError, UnknownLayout};
+use progress::Cancelled;
 use schemas::json::JsonError;
 use schemas::{Capability, ContentsError, Digest, EnvelopeError, StatementError};
-use watch::Cancelled;
 
 use crate::layout::ListError;
 use crate::limits;
@@ -91,7 +91,7 @@ pub enum ExtractError {
     Archive(#[from] OpenError),
     /// Existing files block the extraction. They are found before anything is written, unless they appear meanwhile.
     #[error("{}", first_of(.0))]
-    InTheWay(Vec<Obstruction>),
+    InTheWay(Vec<BlockedPath>),
     /// The file system has too little free space.
     #[error("`{}` has {free} bytes free, but {needed} are needed", .target.display())]
     NoRoom {
@@ -118,16 +118,16 @@ pub enum ExtractError {
 /// A path at which a file cannot be extracted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}`: {why}", .path.display())]
-pub struct Obstruction {
+pub struct BlockedPath {
     /// The path.
     pub path: PathBuf,
     /// The reason.
-    pub why: InTheWay,
+    pub why: PathBlocker,
 }
 
 /// The reason why a file cannot be extracted to its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InTheWay {
+pub enum PathBlocker {
     /// A file with other content exists, and replacing it is not allowed.
     #[error("a file with different content exists")]
     OtherContent,
@@ -139,7 +139,7 @@ pub enum InTheWay {
     NotADirectory,
 }
 
-fn first_of(obstructions: &[Obstruction]) -> String {
+fn first_of(obstructions: &[BlockedPath]) -> String {
     let more = match obstructions.len() {
         0 | 1 => String::new(),
         count => format!(", and {} more files are blocked", count - 1),

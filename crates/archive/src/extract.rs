@@ -1,4 +1,4 @@
-//! Extraction of files into a directory, under their paths in the archive: [`Listed::extract`].
+//! Extraction of files into a directory, under their paths in the archive: [`ListedArchive::extract`].
 //!
 //! Nothing is written outside of the directory. Each component of a path is opened relative to its opened parent, and
 //! symbolic links are never followed. The paths themselves cannot leave the directory ([`schemas::ArchivePath`]).
@@ -14,15 +14,15 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use progress::{Progress, Watch};
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use schemas::{ArchivePath, ContentsEntry, Digest};
 use sha2::{Digest as _, Sha256};
-use watch::{Progress, Watch};
 
-use crate::error::{ExtractError, InTheWay, Obstruction};
+use crate::error::{BlockedPath, ExtractError, PathBlocker};
 use crate::write::{Overwrite, begin_writeback};
-use crate::{Listed, limits};
+use crate::{ListedArchive, limits};
 
 /// The mode of created files, before the umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
@@ -33,7 +33,7 @@ const PARTS: u32 = 1000;
 
 /// The result of an extraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extracted {
+pub struct ExtractReport {
     /// Files that were written.
     pub written: usize,
     /// Bytes of the written files.
@@ -44,7 +44,7 @@ pub struct Extracted {
     pub kept: usize,
 }
 
-impl Listed {
+impl ListedArchive {
     /// Writes the files below a directory, which is created if it does not exist.
     pub fn extract(
         &self,
@@ -52,7 +52,7 @@ impl Listed {
         target: &Path,
         overwrite: Overwrite,
         watch: &Watch<'_, Progress>,
-    ) -> Result<Extracted, ExtractError> {
+    ) -> Result<ExtractReport, ExtractError> {
         let failed = |source| ExtractError::Target {
             path: target.to_owned(),
             source,
@@ -67,9 +67,9 @@ impl Listed {
             overwrite,
             watch,
             progress: Progress { done: 0, total: 0 },
-            done: Extracted::default(),
+            done: ExtractReport::default(),
         };
-        let contents = extraction.look(files)?;
+        let contents = extraction.find_wanted_contents(files)?;
         extraction.check_room(&contents)?;
         for content in &contents {
             extraction.write_content(content)?;
@@ -99,7 +99,7 @@ impl From<Stat> for FileNumber {
 
 /// The kind of entry at the path of a file.
 #[derive(Clone, Copy, Debug)]
-enum AtPlace {
+enum ExistingEntry {
     Nothing,
     /// A file of the same size, whose content is not yet known.
     Candidate,
@@ -119,15 +119,15 @@ struct WantedContent<'a> {
 #[derive(Debug)]
 struct WantedFile<'a> {
     entry: &'a ContentsEntry,
-    there: AtPlace,
+    there: ExistingEntry,
 }
 
 impl WantedContent<'_> {
     /// Returns a file that already has the content.
-    fn present(&self) -> Option<NamedFile<'_>> {
+    fn find_existing(&self) -> Option<NamedFile<'_>> {
         let mut files = self.files.iter();
         files.find_map(|file| match file.there {
-            AtPlace::Same(number) => Some(NamedFile {
+            ExistingEntry::Same(number) => Some(NamedFile {
                 path: &file.entry.path,
                 number,
             }),
@@ -144,19 +144,19 @@ struct NamedFile<'a> {
 }
 
 struct Extraction<'a> {
-    listed: &'a Listed,
+    listed: &'a ListedArchive,
     root: OwnedFd,
     target: &'a Path,
     overwrite: Overwrite,
     watch: &'a Watch<'a, Progress>,
     progress: Progress,
-    done: Extracted,
+    done: ExtractReport,
 }
 
 impl Extraction<'_> {
     /// Inspects the path of every file and fails if existing entries block any of them. Returns the contents in the
     /// order of their offsets on the medium.
-    fn look<'f>(
+    fn find_wanted_contents<'f>(
         &mut self,
         files: &'f [ContentsEntry],
     ) -> Result<Vec<WantedContent<'f>>, ExtractError> {
@@ -164,10 +164,10 @@ impl Extraction<'_> {
         let mut obstructions = Vec::new();
         for entry in files {
             let path = entry.path.as_str();
-            let there = self.at(entry)?.unwrap_or_else(|why| {
+            let there = self.inspect_path(entry)?.unwrap_or_else(|why| {
                 let path = self.target.join(path);
-                obstructions.push(Obstruction { path, why });
-                AtPlace::Other
+                obstructions.push(BlockedPath { path, why });
+                ExistingEntry::Other
             });
             let offset = self
                 .listed
@@ -185,18 +185,18 @@ impl Extraction<'_> {
         // Progress counts each content once for writing, and once for each existing file that is compared with it.
         let read = |content: &WantedContent| {
             let files = content.files.iter();
-            let candidates = files.filter(|file| matches!(file.there, AtPlace::Candidate));
+            let candidates = files.filter(|file| matches!(file.there, ExistingEntry::Candidate));
             content.size * (1 + candidates.count() as u64)
         };
         self.progress.total = contents.iter().map(read).sum();
         for file in contents.iter_mut().flat_map(|content| &mut content.files) {
-            if let AtPlace::Candidate = file.there {
+            if let ExistingEntry::Candidate = file.there {
                 file.there = self.compare(file.entry)?;
             }
-            if let (AtPlace::Other, Overwrite::Refuse) = (file.there, self.overwrite) {
+            if let (ExistingEntry::Other, Overwrite::Refuse) = (file.there, self.overwrite) {
                 let path = self.target.join(file.entry.path.as_str());
-                let why = InTheWay::OtherContent;
-                obstructions.push(Obstruction { path, why });
+                let why = PathBlocker::OtherContent;
+                obstructions.push(BlockedPath { path, why });
             }
         }
         obstructions.sort_by(|a, b| a.path.cmp(&b.path));
@@ -210,28 +210,33 @@ impl Extraction<'_> {
     }
 
     /// Returns the kind of entry at the path of a file without reading its content.
-    fn at(&self, entry: &ContentsEntry) -> Result<Result<AtPlace, InTheWay>, ExtractError> {
-        let directory = match self.directory_of(&entry.path, Missing::Leave)? {
+    fn inspect_path(
+        &self,
+        entry: &ContentsEntry,
+    ) -> Result<Result<ExistingEntry, PathBlocker>, ExtractError> {
+        let directory = match self.directory_of(&entry.path, MissingDirectory::Leave)? {
             Ok(Some(directory)) => directory,
-            Ok(None) => return Ok(Ok(AtPlace::Nothing)),
+            Ok(None) => return Ok(Ok(ExistingEntry::Nothing)),
             Err(why) => return Ok(Err(why)),
         };
         let name = name_of(&entry.path);
         match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => Ok(Ok(AtPlace::Nothing)),
+            Err(Errno::NOENT) => Ok(Ok(ExistingEntry::Nothing)),
             Err(error) => Err(self.failed(entry, error.into())),
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
-                Ok(Err(InTheWay::NotAFile))
+                Ok(Err(PathBlocker::NotAFile))
             }
-            Ok(stat) if u64::try_from(stat.st_size) == Ok(entry.size) => Ok(Ok(AtPlace::Candidate)),
-            Ok(_) => Ok(Ok(AtPlace::Other)),
+            Ok(stat) if u64::try_from(stat.st_size) == Ok(entry.size) => {
+                Ok(Ok(ExistingEntry::Candidate))
+            }
+            Ok(_) => Ok(Ok(ExistingEntry::Other)),
         }
     }
 
     /// Compares the content of an existing file with the listed one.
-    fn compare(&mut self, entry: &ContentsEntry) -> Result<AtPlace, ExtractError> {
-        let Ok(Some(directory)) = self.directory_of(&entry.path, Missing::Leave)? else {
-            return Ok(AtPlace::Nothing);
+    fn compare(&mut self, entry: &ContentsEntry) -> Result<ExistingEntry, ExtractError> {
+        let Ok(Some(directory)) = self.directory_of(&entry.path, MissingDirectory::Leave)? else {
+            return Ok(ExistingEntry::Nothing);
         };
         // The file may have been replaced meanwhile: opening must neither follow a link nor block, as a named pipe
         // would.
@@ -253,9 +258,9 @@ impl Extraction<'_> {
             self.advance(length as u64)?;
         }
         if Digest::new(hasher.finalize().into()) == entry.digest {
-            return Ok(AtPlace::Same(number));
+            return Ok(ExistingEntry::Same(number));
         }
-        Ok(AtPlace::Other)
+        Ok(ExistingEntry::Other)
     }
 
     /// Fails if the file system has too little free space for the missing contents. A file system that does not report
@@ -263,7 +268,7 @@ impl Extraction<'_> {
     fn check_room(&self, contents: &[WantedContent<'_>]) -> Result<(), ExtractError> {
         let missing = contents
             .iter()
-            .filter(|content| content.present().is_none());
+            .filter(|content| content.find_existing().is_none());
         let needed: u64 = missing.map(|content| content.size).sum();
         match rustix::fs::fstatvfs(&self.root) {
             Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < needed => {
@@ -279,13 +284,13 @@ impl Extraction<'_> {
 
     /// Creates each file of a content, except for those that already have it.
     fn write_content(&mut self, content: &WantedContent<'_>) -> Result<(), ExtractError> {
-        let mut source = content.present();
+        let mut source = content.find_existing();
         for WantedFile { entry, there } in &content.files {
-            if let AtPlace::Same(_) = there {
+            if let ExistingEntry::Same(_) = there {
                 self.done.kept += 1;
                 continue;
             }
-            let directory = match self.directory_of(&entry.path, Missing::Make)? {
+            let directory = match self.directory_of(&entry.path, MissingDirectory::Make)? {
                 Ok(Some(directory)) => directory,
                 Ok(None) => unreachable!("a created directory exists"),
                 Err(why) => return Err(self.obstructed(entry, why)),
@@ -317,7 +322,7 @@ impl Extraction<'_> {
         entry: &ContentsEntry,
         directory: &'d OwnedFd,
     ) -> Result<Option<PartFile<'d>>, ExtractError> {
-        let Ok(Some(from)) = self.directory_of(source.path, Missing::Leave)? else {
+        let Ok(Some(from)) = self.directory_of(source.path, MissingDirectory::Leave)? else {
             return Ok(None);
         };
         let link = |name: &str| {
@@ -375,8 +380,8 @@ impl Extraction<'_> {
     fn name(&self, part: PartFile<'_>, entry: &ContentsEntry) -> Result<(), ExtractError> {
         match part.rename(name_of(&entry.path), self.overwrite) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(self.obstructed(entry, InTheWay::OtherContent)),
-            Err(Errno::ISDIR) => Err(self.obstructed(entry, InTheWay::NotAFile)),
+            Err(Errno::EXIST) => Err(self.obstructed(entry, PathBlocker::OtherContent)),
+            Err(Errno::ISDIR) => Err(self.obstructed(entry, PathBlocker::NotAFile)),
             Err(error) => Err(self.failed(entry, error.into())),
         }
     }
@@ -386,8 +391,8 @@ impl Extraction<'_> {
     fn directory_of(
         &self,
         path: &ArchivePath,
-        missing: Missing,
-    ) -> Result<Result<Option<OwnedFd>, InTheWay>, ExtractError> {
+        missing: MissingDirectory,
+    ) -> Result<Result<Option<OwnedFd>, PathBlocker>, ExtractError> {
         let failed = |error: Errno| ExtractError::Target {
             path: self.target.join(path.as_str()),
             source: error.into(),
@@ -401,7 +406,7 @@ impl Extraction<'_> {
                 path: self.target.to_owned(),
                 source,
             })?;
-            if missing == Missing::Make {
+            if missing == MissingDirectory::Make {
                 match rustix::fs::mkdirat(&parent, name, DIRECTORY_MODE) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(failed(error)),
@@ -409,8 +414,8 @@ impl Extraction<'_> {
             }
             match rustix::fs::openat(&parent, name, flags, Mode::empty()) {
                 Ok(opened) => directory = Ok(opened),
-                Err(Errno::NOENT) if missing == Missing::Leave => return Ok(Ok(None)),
-                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Err(InTheWay::NotADirectory)),
+                Err(Errno::NOENT) if missing == MissingDirectory::Leave => return Ok(Ok(None)),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Err(PathBlocker::NotADirectory)),
                 Err(error) => return Err(failed(error)),
             }
         }
@@ -434,9 +439,9 @@ impl Extraction<'_> {
         }
     }
 
-    fn obstructed(&self, entry: &ContentsEntry, why: InTheWay) -> ExtractError {
+    fn obstructed(&self, entry: &ContentsEntry, why: PathBlocker) -> ExtractError {
         let path = self.target.join(entry.path.as_str());
-        ExtractError::InTheWay(vec![Obstruction { path, why }])
+        ExtractError::InTheWay(vec![BlockedPath { path, why }])
     }
 
     fn advance(&mut self, bytes: u64) -> Result<(), ExtractError> {
@@ -448,7 +453,7 @@ impl Extraction<'_> {
 
 /// The treatment of a directory that does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingDirectory {
     Leave,
     Make,
 }

@@ -1,5 +1,5 @@
 //! The optional features of archives beyond format 1. Each has a capability that the statement requires of readers
-//! (docs/reference/format.md, 11). [`Feature::of`] maps a capability to its feature.
+//! (docs/reference/format.md, 11). [`Feature::from_capability`] maps a capability to its feature.
 
 use schemas::{Capability, SolutionSpec};
 
@@ -94,13 +94,13 @@ impl Feature {
     pub fn is_among(self, requires: &[Capability]) -> bool {
         requires
             .iter()
-            .any(|capability| Self::of(capability) == Some(self))
+            .any(|capability| Self::from_capability(capability) == Some(self))
     }
 
     /// Returns whether a capability is the draft of a capability that was released later.
     #[must_use]
     pub fn is_draft(capability: &Capability) -> bool {
-        Self::of(capability).is_some() && capability.as_str().ends_with(DRAFT)
+        Self::from_capability(capability).is_some() && capability.as_str().ends_with(DRAFT)
     }
 
     /// Returns whether a Solution's manifest uses the feature. Always false for programs and referrers, which the
@@ -123,7 +123,7 @@ impl Feature {
 
     /// Returns the feature of a capability, if this version supports it.
     #[must_use]
-    pub fn of(capability: &Capability) -> Option<Self> {
+    pub fn from_capability(capability: &Capability) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         if let Some(found) = all.find(|feature| feature.capability() == *capability) {
             return Some(found);
@@ -158,12 +158,15 @@ mod tests {
     #[test]
     fn each_capability_is_known_released_and_as_a_draft() {
         for feature in Feature::ALL {
-            assert_eq!(Feature::of(&feature.capability()), Some(feature));
+            assert_eq!(
+                Feature::from_capability(&feature.capability()),
+                Some(feature)
+            );
             if feature == Feature::ChartsAsHelm {
                 continue;
             }
             let draft: Capability = format!("{}-0.1.0", feature.name()).parse().unwrap();
-            let of_draft = Feature::of(&draft).unwrap();
+            let of_draft = Feature::from_capability(&draft).unwrap();
             assert_eq!(of_draft.name(), feature.name());
             assert!(Feature::is_draft(&draft));
         }
@@ -177,7 +180,7 @@ mod tests {
             "helm-0.1.0",
         ] {
             let unknown = unknown.parse().unwrap();
-            assert_eq!(Feature::of(&unknown), None, "{unknown}");
+            assert_eq!(Feature::from_capability(&unknown), None, "{unknown}");
             assert!(!Feature::is_draft(&unknown), "{unknown}");
         }
         let drafts = ["programs-0.1.0".parse().unwrap()];

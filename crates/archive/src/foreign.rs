@@ -1,4 +1,5 @@
-//! Signatures made by other programs or devices, in the forms in which these export them: [`ForeignSignatures`].
+//! Signatures made by other programs or devices, in the forms in which these export them: [`ForeignSignatures`]. They
+//! are attached to an archive after it was written, for example by a hardware key on another machine.
 
 use schemas::{Envelope, EnvelopeError, limits};
 use signing::PublicKey;
@@ -29,7 +30,7 @@ impl ForeignSignatures {
 
     /// Returns the signature of a key. A raw signature is returned for every key.
     #[must_use]
-    pub fn by(&self, key: &PublicKey) -> Option<Vec<u8>> {
+    pub fn find_signature(&self, key: &PublicKey) -> Option<Vec<u8>> {
         match self {
             Self::Raw(bytes) => Some(bytes.clone()),
             Self::Envelope(envelope) => {

@@ -1,9 +1,9 @@
 //! Solution archives: ISO images that contain a Solution's files, a signed statement and the list of all files.
 //!
-//! Writing passes through the stages [`Unsigned`] → [`Signed`] → [`Draft`] → [`Written`], reading through [`Opened`] →
-//! [`Trusted`] → [`Listed`]. Each stage offers only the operations that its proof allows: data cannot be read before
+//! Writing passes through the stages [`UnsignedArchive`] → [`SignedArchive`] → [`DraftArchive`] → [`WrittenArchive`], reading through [`OpenedArchive`] →
+//! [`TrustedArchive`] → [`ListedArchive`]. Each stage offers only the operations that its proof allows: data cannot be read before
 //! the list of files is verified, and the list cannot be read before the caller has decided about the signatures.
-//! After [`Trusted::list`], no name, size or offset is taken from the image itself.
+//! After [`TrustedArchive::list`], no name, size or offset is taken from the image itself.
 //!
 //! This crate knows archives as files, devices and heads, and which bytes are signed. It does not know the network, the
 //! terminal or the clock, and it does not decide whether a Solution is valid: that is the validator's task. All its
@@ -11,6 +11,7 @@
 //!
 //! Start with `layout.rs` for the contents of an archive. `unsigned.rs` begins the writing, `open.rs` the reading.
 
+mod content_order;
 mod copy;
 mod documents;
 mod error;
@@ -22,8 +23,7 @@ pub mod limits;
 mod list;
 mod medium;
 mod open;
-mod order;
-mod pieces;
+mod piece_reader;
 mod pipeline;
 mod program;
 mod readme;
@@ -35,10 +35,10 @@ mod unsigned;
 mod verify;
 mod write;
 
-pub use copy::{Copying, Slot};
-pub use documents::Roots;
-pub use error::{Differences, ExtractError, InTheWay, Obstruction, OpenError, WriteError};
-pub use extract::Extracted;
+pub use copy::{ArchiveCopy, Slot};
+pub use documents::RootDocuments;
+pub use error::{BlockedPath, Differences, ExtractError, OpenError, PathBlocker, WriteError};
+pub use extract::ExtractReport;
 pub use feature::{CHARTS, Feature, MANIFESTS};
 pub use foreign::ForeignSignatures;
 pub use iso9660::MetadataDifference;
@@ -48,17 +48,17 @@ pub use layout::{
     STATEMENT_OFFSET, blob_path, chart_path, chart_values_path, crd_path, image_blob_path,
     image_child_path, image_directory, image_manifest_path, is_blob, is_crd, object_path,
 };
-pub use list::{Blob, ImageContent, Listed};
+pub use list::{Blob, ImageContent, ListedArchive};
 pub use medium::{Blobs, Drive, Medium};
-pub use open::{Opened, Trusted};
-pub use pieces::Pieces;
+pub use open::{OpenedArchive, TrustedArchive};
+pub use piece_reader::PieceReader;
 pub use program::{
     Architecture, DOCUMENTATION_TYPE, ELF_HEADER, Program, ProgramError, documentation_image,
     helm_in_head, includes_helm, program_image, program_image_name, program_name, programs_of,
 };
 pub use readme::{IncludedDocumentation, IncludedProgram, readme};
-pub use sign::{Destination, Signable, SigningSubject, detached_path, read_detached};
+pub use sign::{Destination, SignableArchive, SigningSubject, detached_path, read_detached};
 pub use signed_files::{SignedDirectory, SignedFiles, SignedNode};
-pub use unsigned::{ArchiveFile, FileSource, StatementInfo, Unsigned};
-pub use verify::Damaged;
-pub use write::{Draft, Overwrite, Signed, Written, check_target};
+pub use unsigned::{ArchiveFile, FileSource, StatementInfo, UnsignedArchive};
+pub use verify::DamagedContent;
+pub use write::{DraftArchive, Overwrite, SignedArchive, WrittenArchive, check_target};

@@ -1,8 +1,8 @@
-//! The last stage of reading: [`Trusted::list`] verifies the signed list and compares the image with it.
+//! The last stage of reading: [`TrustedArchive::list`] verifies the signed list and compares the image with it.
 //!
 //! The list alone determines the layout of the image, so every byte that is not file data can be compared. From then
-//! on, [`Listed`] takes names, sizes and offsets from this plan and never from the image. File data is verified when it
-//! is read: [`Listed::read`], [`Listed::pieces`], [`Listed::verify_data`].
+//! on, [`ListedArchive`] takes names, sizes and offsets from this plan and never from the image. File data is verified when it
+//! is read: [`ListedArchive::read`], [`ListedArchive::pieces`], [`ListedArchive::verify_data`].
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,21 +11,21 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use iso9660::{Extent, ImagePlan, Layout};
+use progress::Cancel;
 use schemas::{Capability, Contents, Digest, ImagePlace};
 use sha2::{Digest as _, Sha256};
-use watch::Cancel;
 
+use crate::content_order::{self, UnlistedFile};
 use crate::error::Differences;
 use crate::feature::Feature;
 use crate::layout::{self, CONTENTS, CONTENTS_OFFSET, ImageRole, SHA256SUMS, blob_path, is_blob};
 use crate::medium::{Medium, MediumKind};
-use crate::order::{self, Own};
-use crate::{OpenError, Trusted, limits};
+use crate::{OpenError, TrustedArchive, limits};
 
 /// An archive whose image matches its signed list, except for file data, which is verified when it is read.
 #[derive(Debug)]
-pub struct Listed {
-    trusted: Trusted,
+pub struct ListedArchive {
+    trusted: TrustedArchive,
     contents: Contents,
     pub(crate) plan: ImagePlan,
 }
@@ -52,15 +52,15 @@ pub struct ImageContent {
     pub size: u64,
 }
 
-impl Trusted {
+impl TrustedArchive {
     /// Reads the signed list, lays out the image that it describes and compares the archive with it, byte for byte.
-    pub fn list(self) -> Result<Listed, OpenError> {
+    pub fn list(self) -> Result<ListedArchive, OpenError> {
         self.list_unless(Cancel::never())
     }
 
-    /// Does the same as [`Trusted::list`], but fails with [`OpenError::Interrupted`] once `cancel` is set. List and
+    /// Does the same as [`TrustedArchive::list`], but fails with [`OpenError::Interrupted`] once `cancel` is set. List and
     /// metadata can each have a quarter of a gigabyte, which takes long on a slow disc.
-    pub fn list_unless(self, cancel: Cancel<'_>) -> Result<Listed, OpenError> {
+    pub fn list_unless(self, cancel: Cancel<'_>) -> Result<ListedArchive, OpenError> {
         let (layout, features) = negotiate(&self)?;
         let contents = read_contents(&self, cancel)?;
         let statement = self.statement();
@@ -72,25 +72,25 @@ impl Trusted {
             return Err(OpenError::Sha256sums);
         }
         let own = [
-            Own {
+            UnlistedFile {
                 size: predicate.contents_size,
                 digest: predicate.contents,
             },
-            Own {
+            UnlistedFile {
                 size: sums.len() as u64,
                 digest: statement.sha256sums,
             },
         ];
         // The sums are as large as the list itself and are not needed for the plan.
         drop(sums);
-        let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
+        let plan = content_order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
         cancel.go_on()?;
         // The size is checked before the comparison: a truncated file shall be reported as such and not as an
         // unreadable byte.
         check_end(&self.medium, &plan)?;
         compare(&self.medium, &plan, cancel)?;
-        Ok(Listed {
+        Ok(ListedArchive {
             trusted: self,
             contents,
             plan,
@@ -111,12 +111,12 @@ pub(crate) fn check_digest(path: &str, expected: Digest, found: Digest) -> Resul
 }
 
 /// Returns the layout and the features that the statement requires. Both must be known before anything else is read.
-fn negotiate(trusted: &Trusted) -> Result<(Layout, BTreeSet<Feature>), OpenError> {
+fn negotiate(trusted: &TrustedArchive) -> Result<(Layout, BTreeSet<Feature>), OpenError> {
     let predicate = &trusted.statement().predicate;
     let unknown = |capability: &Capability| OpenError::Capability(capability.clone());
     let required = predicate.requires.iter();
-    let features =
-        required.map(|capability| Feature::of(capability).ok_or_else(|| unknown(capability)));
+    let features = required
+        .map(|capability| Feature::from_capability(capability).ok_or_else(|| unknown(capability)));
     let features = features.collect::<Result<_, _>>()?;
     let layout = Layout::try_from(predicate.layout).map_err(OpenError::Layout)?;
     // The volume names follow from the id. A statement with other names contradicts itself.
@@ -129,7 +129,7 @@ fn negotiate(trusted: &Trusted) -> Result<(Layout, BTreeSet<Feature>), OpenError
     Ok((layout, features))
 }
 
-fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, OpenError> {
+fn read_contents(trusted: &TrustedArchive, cancel: Cancel<'_>) -> Result<Contents, OpenError> {
     let predicate = &trusted.statement().predicate;
     let medium = &trusted.medium;
     let size = predicate.contents_size;
@@ -164,12 +164,12 @@ fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, Open
 }
 
 /// A medium whose reads fail once the operation is cancelled.
-struct Until<'a> {
+struct CancellableMedium<'a> {
     medium: &'a Medium,
     cancel: Cancel<'a>,
 }
 
-impl iso9660::ReadAt for Until<'_> {
+impl iso9660::ReadAt for CancellableMedium<'_> {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         self.cancel.go_on().map_err(io::Error::other)?;
         self.medium.read_exact_at(buf, offset)
@@ -209,9 +209,9 @@ pub(crate) fn head_size(plan: &ImagePlan) -> u64 {
 
 fn compare(medium: &Medium, plan: &ImagePlan, cancel: Cancel<'_>) -> Result<(), OpenError> {
     let path = medium.path.clone();
-    let medium = Until { medium, cancel };
+    let medium = CancellableMedium { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
-    // `Until` ends the comparison with a read error. A cancellation must not be reported as a fault of the medium.
+    // `CancellableMedium` ends the comparison with a read error. A cancellation must not be reported as a fault of the medium.
     cancel.go_on()?;
     let differences = compared.map_err(|source| OpenError::Compare { path, source })?;
     if differences.is_empty() {
@@ -222,15 +222,15 @@ fn compare(medium: &Medium, plan: &ImagePlan, cancel: Cancel<'_>) -> Result<(), 
 }
 
 /// A listed archive keeps everything that is known about the trusted one.
-impl Deref for Listed {
-    type Target = Trusted;
+impl Deref for ListedArchive {
+    type Target = TrustedArchive;
 
-    fn deref(&self) -> &Trusted {
+    fn deref(&self) -> &TrustedArchive {
         &self.trusted
     }
 }
 
-impl Listed {
+impl ListedArchive {
     /// The signed list of files.
     #[must_use]
     pub fn contents(&self) -> &Contents {
@@ -366,7 +366,7 @@ impl Listed {
     }
 
     /// The digest that the signed list records for a content.
-    pub(crate) fn expected(extent: &Extent) -> Option<Digest> {
+    pub(crate) fn expected_digest(extent: &Extent) -> Option<Digest> {
         extent.content.map(|content| Digest::new(content.0))
     }
 }

@@ -102,11 +102,11 @@ impl Medium {
             .write(access == MediumAccess::Write)
             .open(path)
             .map_err(failed)?;
-        Self::of(file, path.to_owned())
+        Self::from_file(file, path.to_owned())
     }
 
     /// Wraps an open file. Messages name it by `path`.
-    pub(crate) fn of(mut file: File, path: PathBuf) -> Result<Self, OpenError> {
+    pub(crate) fn from_file(mut file: File, path: PathBuf) -> Result<Self, OpenError> {
         let metadata = file.metadata();
         // The metadata of a block device reports size zero; seeking to the end returns its real size.
         let size = file.seek(SeekFrom::End(0));
@@ -121,9 +121,9 @@ impl Medium {
         }
     }
 
-    /// Wraps a file with the head of an archive ([`Listed::head`](crate::Listed::head)). Messages name it by `path`.
+    /// Wraps a file with the head of an archive ([`ListedArchive::head`](crate::ListedArchive::head)). Messages name it by `path`.
     pub fn of_head(file: File, path: PathBuf, blobs: Arc<dyn Blobs>) -> Result<Self, OpenError> {
-        let mut medium = Self::of(file, path)?;
+        let mut medium = Self::from_file(file, path)?;
         let size = medium.size;
         // This size is only claimed, as for every medium, until the plan is computed and compared.
         medium.size = medium.claimed_size()?;
@@ -149,7 +149,7 @@ impl Medium {
     }
 
     /// Returns the size in bytes that the primary volume descriptor claims for the volume (ECMA-119 8.4.8). It only
-    /// serves to tell a truncated archive from a file of another kind; the real size follows from the signed list.
+    /// serves to distinguish a truncated archive from a file of another kind; the real size follows from the signed list.
     pub(crate) fn claimed_size(&self) -> Result<u64, OpenError> {
         let mut descriptor = [0; 84];
         let (path, size) = (self.path.clone(), self.size);

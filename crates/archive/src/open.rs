@@ -1,4 +1,4 @@
-//! The first stages of reading: [`Opened::open`] reads the envelope at its fixed offset, and [`Opened::verify`] checks
+//! The first stages of reading: [`OpenedArchive::open`] reads the envelope at its fixed offset, and [`OpenedArchive::verify`] checks
 //! its signatures. Other parts of the file are read only to explain why it is not an archive.
 
 use std::path::Path;
@@ -14,21 +14,21 @@ use crate::medium::{Drive, Medium};
 
 /// An archive with a well-formed envelope. Nothing in it is trusted yet.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenedArchive {
     pub(crate) medium: Arc<Medium>,
     pub(crate) envelope: Envelope,
 }
 
 /// An archive whose signatures were verified or deliberately skipped.
 #[derive(Clone, Debug)]
-pub struct Trusted {
+pub struct TrustedArchive {
     pub(crate) medium: Arc<Medium>,
     statement: Statement,
     archive_id: Digest,
     signers: Option<Signers>,
 }
 
-impl Opened {
+impl OpenedArchive {
     /// Opens a regular file or a block device and reads the envelope.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Self::read(Medium::open(path)?)
@@ -112,7 +112,7 @@ impl Opened {
     }
 
     /// Verifies the signatures and parses the verified bytes.
-    pub fn verify(&self, trust: &Trust) -> Result<Trusted, OpenError> {
+    pub fn verify(&self, trust: &Trust) -> Result<TrustedArchive, OpenError> {
         let signers = signing::verify(&self.envelope, trust)?;
         self.trusted(Some(signers))
     }
@@ -123,7 +123,7 @@ impl Opened {
         &self,
         accepted: Digest,
         signers: Option<Signers>,
-    ) -> Result<Trusted, OpenError> {
+    ) -> Result<TrustedArchive, OpenError> {
         if self.archive_id() != accepted {
             let found = self.archive_id();
             return Err(OpenError::OtherArchive { accepted, found });
@@ -131,15 +131,15 @@ impl Opened {
         self.trusted(signers)
     }
 
-    /// Continues without verifying signatures: [`Trusted::signers`] is `None` from then on.
-    pub fn skip_signature(&self) -> Result<Trusted, OpenError> {
+    /// Continues without verifying signatures: [`TrustedArchive::signers`] is `None` from then on.
+    pub fn skip_signature(&self) -> Result<TrustedArchive, OpenError> {
         self.trusted(None)
     }
 
-    fn trusted(&self, signers: Option<Signers>) -> Result<Trusted, OpenError> {
+    fn trusted(&self, signers: Option<Signers>) -> Result<TrustedArchive, OpenError> {
         let statement =
             Statement::from_slice(self.envelope.payload()).map_err(OpenError::Statement)?;
-        Ok(Trusted {
+        Ok(TrustedArchive {
             medium: Arc::clone(&self.medium),
             statement,
             archive_id: self.archive_id(),
@@ -148,7 +148,7 @@ impl Opened {
     }
 }
 
-impl Trusted {
+impl TrustedArchive {
     /// The signed statement.
     #[must_use]
     pub fn statement(&self) -> &Statement {

@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use iso9660::Extent;
+use progress::{Cancel, Cancelled, Progress, Watch};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
-use watch::{Cancel, Cancelled, Progress, Watch};
 
 use crate::limits;
 
@@ -48,7 +48,7 @@ pub(crate) enum LaneTurns {
 
 /// A hashed content: the index of its extent and its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hashed {
+pub(crate) struct HashedContent {
     pub(crate) index: usize,
     pub(crate) digest: Digest,
 }
@@ -62,7 +62,7 @@ struct Chunk {
 }
 
 /// The state that the threads of a pass share.
-struct Pass<'a, F: Feed> {
+struct PassState<'a, F: Feed> {
     fetch: &'a F,
     extents: &'a [Extent],
     watch: &'a Watch<'a, Progress>,
@@ -74,7 +74,7 @@ struct Pass<'a, F: Feed> {
     done: AtomicU64,
     stop: AtomicBool,
     failure: Mutex<Option<F::Error>>,
-    differing: Mutex<Vec<Hashed>>,
+    differing: Mutex<Vec<HashedContent>>,
 }
 
 /// Fetches and hashes every extent, and returns those whose digest is not the extent's content id, sorted by index.
@@ -85,8 +85,8 @@ pub(crate) fn hash_all<F: Feed>(
     threads: NonZeroUsize,
     turns: LaneTurns,
     watch: &Watch<'_, Progress>,
-) -> Result<Vec<Hashed>, F::Error> {
-    let pass = Pass {
+) -> Result<Vec<HashedContent>, F::Error> {
+    let pass = PassState {
         fetch,
         extents,
         watch,
@@ -117,7 +117,7 @@ pub(crate) fn hash_all<F: Feed>(
     finish(pass)
 }
 
-fn finish<F: Feed>(pass: Pass<'_, F>) -> Result<Vec<Hashed>, F::Error> {
+fn finish<F: Feed>(pass: PassState<'_, F>) -> Result<Vec<HashedContent>, F::Error> {
     let failure = pass.failure.into_inner();
     if let Some(error) = failure.unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
@@ -128,7 +128,7 @@ fn finish<F: Feed>(pass: Pass<'_, F>) -> Result<Vec<Hashed>, F::Error> {
     Ok(differing)
 }
 
-impl<F: Feed> Pass<'_, F> {
+impl<F: Feed> PassState<'_, F> {
     fn fetch_lane(&self, emptied: &Receiver<Vec<u8>>, full: &SyncSender<Chunk>) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +178,7 @@ impl<F: Feed> Pass<'_, F> {
                 buffer
             };
             self.watch.cancel.go_on()?;
-            Cancel::when(&self.stop).go_on()?;
+            Cancel::from_flag(&self.stop).go_on()?;
             let left = extent.size - offset;
             let len = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
             self.fetch
@@ -199,7 +199,7 @@ impl<F: Feed> Pass<'_, F> {
             empty.send(buffer).unwrap_or_default();
             if let Some(index) = ends {
                 let digest = Digest::new(hasher.finalize_reset().into());
-                self.compare(Hashed { index, digest });
+                self.compare(HashedContent { index, digest });
             }
             let done = self.done.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
             let total = self.total;
@@ -207,7 +207,7 @@ impl<F: Feed> Pass<'_, F> {
         }
     }
 
-    fn compare(&self, hashed: Hashed) {
+    fn compare(&self, hashed: HashedContent) {
         let content = self.extents[hashed.index].content;
         if content.is_some_and(|content| content.0 != *hashed.digest.as_bytes()) {
             let mut differing = self

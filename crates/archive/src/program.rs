@@ -140,7 +140,7 @@ pub fn program_image(place: ImagePlace, programs: &[Program]) -> Image {
 ///
 /// # Panics
 ///
-/// Never: what is written here can be read.
+/// Never: the documents that this function writes are valid.
 #[must_use]
 pub fn documentation_image(version: Tag, digest: Digest, size: u64) -> Image {
     let name = DOCUMENTATION.parse();
@@ -306,7 +306,7 @@ impl Architecture {
     /// Returns the architecture of this program, which is that of the machine; none if archives have no programs for
     /// it.
     #[must_use]
-    pub fn here() -> Option<Self> {
+    pub fn current() -> Option<Self> {
         match std::env::consts::ARCH {
             "x86_64" => Some(Self::Amd64),
             "aarch64" => Some(Self::Arm64),
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(header(|header| header[16] = 3), amd64);
         assert_eq!(header(|header| header[7] = 3), amd64);
         let own = std::fs::read("/proc/self/exe").unwrap();
-        assert_eq!(Architecture::of_executable(&own), Architecture::here());
+        assert_eq!(Architecture::of_executable(&own), Architecture::current());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Adds signatures to an existing archive: [`Signable`].
+//! Adds signatures to an existing archive: [`SignableArchive`].
 //!
 //! A signature is written into the archive, into a file next to it if the medium is read-only, or into a copy of the
 //! statement alone, which is easier to send to a signer than the archive ([`Destination`]). Everything is read and
@@ -12,7 +12,7 @@ use signing::{PublicKey, SecretKey};
 
 use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Medium, MediumAccess};
-use crate::{OpenError, Opened, temporary};
+use crate::{OpenError, OpenedArchive, temporary};
 
 /// The destination of new signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,10 @@ pub enum Destination {
 
 /// An archive that is being signed. Opening it checks that the image matches its list and that its image documents are
 /// unambiguous. Other data is not read: the caller verifies it first. A key that has already signed is refused. Nothing
-/// is written before [`Signable::write`].
+/// is written before [`SignableArchive::write`].
 #[derive(Debug)]
-pub struct Signable {
-    opened: Opened,
+pub struct SignableArchive {
+    opened: OpenedArchive,
     statement: Statement,
     subject: SigningSubject,
     target: SignatureTarget,
@@ -95,7 +95,7 @@ fn read_envelope(medium: &Medium) -> Result<Envelope, OpenError> {
     Envelope::from_slice(&bytes).map_err(malformed)
 }
 
-impl Signable {
+impl SignableArchive {
     /// Opens an archive, or a statement alone: a copy of the archive's `statement.dsse.json`. Its size identifies it,
     /// because every archive is larger.
     pub fn open(path: &Path, destination: Destination) -> Result<Self, OpenError> {
@@ -109,11 +109,11 @@ impl Signable {
         let alone = medium.is_file() && medium.size == limits::ENVELOPE_SIZE as u64;
         let (mut opened, statement) = if alone {
             let envelope = read_envelope(&medium)?;
-            let opened = Opened::from_envelope(medium, envelope);
+            let opened = OpenedArchive::from_envelope(medium, envelope);
             let statement = opened.skip_signature()?.statement().clone();
             (opened, statement)
         } else {
-            let opened = Opened::read(medium)?;
+            let opened = OpenedArchive::read(medium)?;
             let listed = opened.skip_signature()?.list()?;
             listed.check_documents()?;
             let statement = listed.statement().clone();
@@ -125,7 +125,7 @@ impl Signable {
             }
             Destination::Nowhere => SignatureTarget::Nowhere,
             Destination::Beside if alone => return Err(OpenError::StatementAlone(path.to_owned())),
-            Destination::Beside => beside(path, &mut opened)?,
+            Destination::Beside => open_detached(path, &mut opened)?,
         };
         Ok(Self {
             opened,
@@ -216,7 +216,7 @@ impl Signable {
 }
 
 /// Returns the detached envelope as a target, and adds its existing signatures to those of the archive.
-fn beside(path: &Path, opened: &mut Opened) -> Result<SignatureTarget, OpenError> {
+fn open_detached(path: &Path, opened: &mut OpenedArchive) -> Result<SignatureTarget, OpenError> {
     let there = match read_detached(path)? {
         Some(there) => {
             opened.attach(&there)?;
@@ -229,7 +229,7 @@ fn beside(path: &Path, opened: &mut Opened) -> Result<SignatureTarget, OpenError
 
 /// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut temporary = temporary::beside(path)?;
+    let mut temporary = temporary::create_next_to(path)?;
     temporary.write_all(bytes)?;
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|failed| failed.error)?;

@@ -1,9 +1,9 @@
-//! The signed files of an archive as a tree of directories. [`Listed::files`] returns all files; [`SignedFiles::at`]
+//! The signed files of an archive as a tree of directories. [`ListedArchive::files`] returns all files; [`SignedFiles::at`]
 //! and [`SignedDirectory::children`] navigate them.
 
 use schemas::{ArchivePath, ContentsEntry};
 
-use crate::Listed;
+use crate::ListedArchive;
 use crate::layout::{CONTENTS, SHA256SUMS};
 
 /// Every file that the signed statement vouches for, sorted by path: the listed files, the list itself and
@@ -28,7 +28,7 @@ pub struct SignedDirectory<'a> {
     files: &'a [ContentsEntry],
 }
 
-impl Listed {
+impl ListedArchive {
     /// Returns every file that the statement vouches for.
     #[must_use]
     pub fn files(&self) -> SignedFiles {

@@ -1,4 +1,5 @@
-//! Temporary files in the directory of the file that they will replace or become.
+//! Temporary files in the directory of the file that they will replace or become. A rename within one directory is
+//! atomic, so readers see either the old file or the complete new one.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -15,7 +16,7 @@ fn parent(path: &Path) -> &Path {
 }
 
 /// Creates a temporary file next to a path. Its mode allows everyone to read it, restricted by the umask.
-pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
+pub(crate) fn create_next_to(path: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".solution-")
         .suffix(".part")

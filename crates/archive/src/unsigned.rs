@@ -1,4 +1,4 @@
-//! The first stage of writing. [`Unsigned::new`] takes the files and the statement's data and decides every byte that
+//! The first stage of writing. [`UnsignedArchive::new`] takes the files and the statement's data and decides every byte that
 //! will be signed: the list of files, the layout of the image and the statement. It writes nothing.
 
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use schemas::{
 use sha2::{Digest as _, Sha256};
 
 use crate::WriteError;
+use crate::content_order::{self, UnlistedFile};
 use crate::feature::Feature;
 use crate::layout::{self, CONTENTS, SHA256SUMS, STATEMENT};
-use crate::order::{self, Own};
 
 /// A file to write into an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct StatementInfo {
 
 /// An archive that is complete except for its signatures.
 #[derive(Debug)]
-pub struct Unsigned {
+pub struct UnsignedArchive {
     payload: Vec<u8>,
     pub(crate) plan: ImagePlan,
     /// The source of each extent, in the plan's order. That of the statement is filled in when the archive is signed.
@@ -87,25 +87,29 @@ pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::new(Sha256::digest(bytes).into())
 }
 
-impl Unsigned {
+impl UnsignedArchive {
     /// Lists and lays out the files. `CONTENTS`, `SHA256SUMS` and the statement are added here. The caller provides
     /// every other file, including `manifest.yaml`.
     pub fn new(info: StatementInfo, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
         let (list, mut sources) = split(files)?;
-        let features = info.requires.iter().filter_map(Feature::of).collect();
+        let features = info
+            .requires
+            .iter()
+            .filter_map(Feature::from_capability)
+            .collect();
         layout::check_list(&list, &info.optional, &features)?;
         let contents = list.to_bytes();
         if contents.len() as u64 > schemas::limits::CONTENTS_SIZE {
             return Err(WriteError::ContentsSize(contents.len() as u64));
         }
         let sums = list.to_sha256sums(&digest_of(&contents));
-        let own = |bytes: &[u8]| Own {
+        let own = |bytes: &[u8]| UnlistedFile {
             size: bytes.len() as u64,
             digest: digest_of(bytes),
         };
         let own = [own(&contents), own(&sums)];
         let volume = layout::volume_names(&info.id);
-        let plan = order::plan(Layout::V1, &volume, info.time, &list, own);
+        let plan = content_order::plan(Layout::V1, &volume, info.time, &list, own);
         let plan = plan.map_err(WriteError::Plan)?;
         sources.insert(CONTENTS.into(), FileSource::Bytes(contents.into()));
         sources.insert(SHA256SUMS.into(), FileSource::Bytes(sums.into()));
@@ -171,7 +175,7 @@ fn in_data_order(plan: &ImagePlan, mut sources: BTreeMap<Arc<str>, FileSource>) 
     plan.extents().iter().map(source_of).collect()
 }
 
-fn statement(info: StatementInfo, [contents, sums]: [Own; 2]) -> Statement {
+fn statement(info: StatementInfo, [contents, sums]: [UnlistedFile; 2]) -> Statement {
     Statement {
         sha256sums: sums.digest,
         predicate: Predicate {

@@ -1,19 +1,20 @@
-//! Verification of an archive's data: [`Listed::verify_data`] reads and hashes every content once.
+//! Verification of an archive's data: [`ListedArchive::verify_data`] reads and hashes every content once. On drives that seek
+//! slowly, only one thread reads at a time.
 
 use std::num::NonZeroUsize;
 
 use iso9660::{Extent, ReadAt as _};
+use progress::{Progress, Watch};
 use schemas::Digest;
-use watch::{Progress, Watch};
 
 use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Drive, Medium};
 use crate::pipeline::{self, Feed, LaneTurns};
-use crate::{Listed, OpenError};
+use crate::{ListedArchive, OpenError};
 
 /// A content that differs from the signed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damaged {
+pub struct DamagedContent {
     /// The first file with the content, in data order.
     pub path: String,
     /// The offset of the content, in bytes from the start of the image.
@@ -26,24 +27,24 @@ pub struct Damaged {
     pub found: Digest,
 }
 
-impl Listed {
+impl ListedArchive {
     /// Reads and hashes every content except the statement. Returns those that differ from the signed list, in the
     /// order of their offsets.
     pub fn verify_data(
         &self,
         threads: NonZeroUsize,
         watch: &Watch<'_, Progress>,
-    ) -> Result<Vec<Damaged>, OpenError> {
+    ) -> Result<Vec<DamagedContent>, OpenError> {
         let extents = self.data();
-        let turns = turns(self.drive());
+        let turns = lane_turns(self.drive());
         let differing = pipeline::hash_all(&*self.medium, extents, threads, turns, watch)?;
         let damaged = differing.into_iter().filter_map(|hashed| {
             let extent = &extents[hashed.index];
-            Some(Damaged {
+            Some(DamagedContent {
                 path: self.plan.path_of(extent).to_owned(),
                 offset: extent.offset,
                 size: extent.size,
-                expected: Self::expected(extent)?,
+                expected: Self::expected_digest(extent)?,
                 found: hashed.digest,
             })
         });
@@ -58,7 +59,7 @@ impl Listed {
     }
 }
 
-fn turns(drive: Drive) -> LaneTurns {
+fn lane_turns(drive: Drive) -> LaneTurns {
     match drive {
         Drive::Random => LaneTurns::Free,
         Drive::Rotational | Drive::Optical => LaneTurns::OneByOne,
@@ -80,7 +81,7 @@ impl Feed for Medium {
         buf: &mut [u8],
         offset: u64,
     ) -> Result<(), OpenError> {
-        let read = match Listed::expected(extent) {
+        let read = match ListedArchive::expected_digest(extent) {
             Some(digest) => self.read_content(extent.offset, &digest, buf, offset),
             None => self.read_exact_at(buf, extent.offset + offset),
         };

@@ -1,8 +1,8 @@
-//! The last stages of writing: [`Unsigned`] is signed, [`Signed::write`] writes it into a temporary file, and
-//! [`Draft::publish`] gives that file its name.
+//! The last stages of writing: [`UnsignedArchive`] is signed, [`SignedArchive::write`] writes it into a temporary file, and
+//! [`DraftArchive::publish`] gives that file its name.
 //!
 //! A draft can already be read as the archive that it will become, so the caller can validate it before it is
-//! published. If any step fails, no file is left behind. [`Signed::outline`] lays out an archive in memory without
+//! published. If any step fails, no file is left behind. [`SignedArchive::outline`] lays out an archive in memory without
 //! writing it.
 
 use std::collections::BTreeSet;
@@ -14,26 +14,26 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use iso9660::{Extent, ImagePlan};
+use progress::{Cancel, Progress, Watch};
 use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
 use schemas::{Digest, Envelope, PayloadType};
 use signing::SecretKey;
 use tempfile::NamedTempFile;
-use watch::{Cancel, Progress, Watch};
 
 use crate::layout::STATEMENT;
 use crate::pipeline::{self, Feed, LaneTurns};
-use crate::{FileSource, Medium, Unsigned, WriteError, limits, temporary};
+use crate::{FileSource, Medium, UnsignedArchive, WriteError, limits, temporary};
 
 /// An archive that is ready to be written.
 #[derive(Debug)]
-pub struct Signed {
-    unsigned: Unsigned,
+pub struct SignedArchive {
+    unsigned: UnsignedArchive,
     envelope: Envelope,
 }
 
 /// A temporary file of the archive's size, in the target's directory. It is deleted on drop unless it is renamed.
 #[derive(Debug)]
-pub(crate) struct Unnamed {
+pub(crate) struct UnnamedFile {
     temporary: NamedTempFile,
     /// The directory of the target; none if the process may not read it.
     directory: Option<File>,
@@ -43,15 +43,15 @@ pub(crate) struct Unnamed {
 
 /// An archive that is completely on the disk but does not have its name yet. It is deleted on drop unless published.
 #[derive(Debug)]
-pub struct Draft {
-    unnamed: Unnamed,
+pub struct DraftArchive {
+    unnamed: UnnamedFile,
     size: u64,
     archive_id: Digest,
 }
 
 /// A published archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenArchive {
     /// The path of the archive.
     pub path: PathBuf,
     /// Its size in bytes.
@@ -69,9 +69,9 @@ pub enum Overwrite {
     Replace,
 }
 
-impl Unsigned {
+impl UnsignedArchive {
     /// Signs with each of the keys.
-    pub fn sign(self, keys: &[SecretKey]) -> Result<Signed, WriteError> {
+    pub fn sign(self, keys: &[SecretKey]) -> Result<SignedArchive, WriteError> {
         if keys.is_empty() {
             return Err(WriteError::NoKey);
         }
@@ -84,19 +84,19 @@ impl Unsigned {
     ///
     /// # Panics
     ///
-    /// Never: `Unsigned::new` checked that the statement fits its envelope.
+    /// Never: `UnsignedArchive::new` checked that the statement fits its envelope.
     #[must_use]
-    pub fn leave_unsigned(self) -> Signed {
+    pub fn leave_unsigned(self) -> SignedArchive {
         let envelope = Envelope::new(self.payload().to_vec())
             .expect("the statement was found to fit its envelope");
-        Signed {
+        SignedArchive {
             unsigned: self,
             envelope,
         }
     }
 }
 
-impl Signed {
+impl SignedArchive {
     fn add(&mut self, key: &SecretKey) -> Result<(), WriteError> {
         let signature = key.sign(PayloadType::Statement, self.envelope.payload());
         self.envelope.add(signature).map_err(WriteError::Sign)
@@ -128,8 +128,8 @@ impl Signed {
         overwrite: Overwrite,
         threads: NonZeroUsize,
         watch: &Watch<'_, Progress>,
-    ) -> Result<Draft, WriteError> {
-        let unnamed = Unnamed::create(target, overwrite, self.image_size())?;
+    ) -> Result<DraftArchive, WriteError> {
+        let unnamed = UnnamedFile::create(target, overwrite, self.image_size())?;
         self.fill_in_statement();
         let plan = &self.unsigned.plan;
         let written = iso9660::write_metadata(plan, unnamed.file());
@@ -161,7 +161,7 @@ impl Signed {
         let file = File::from(file.map_err(|error| failed(error.into()))?);
         file.set_len(self.image_size()).map_err(failed)?;
         self.fill_in_statement();
-        let Unsigned { plan, sources, .. } = &self.unsigned;
+        let UnsignedArchive { plan, sources, .. } = &self.unsigned;
         iso9660::write_metadata(plan, &file).map_err(failed)?;
         let writing = DataPass {
             plan,
@@ -180,11 +180,11 @@ impl Signed {
                 writing.fill(&mut reader, extent, &mut vec![0; size], 0)?;
             }
         }
-        Medium::of(file, target.to_owned()).map_err(WriteError::Draft)
+        Medium::from_file(file, target.to_owned()).map_err(WriteError::Draft)
     }
 
     fn fill_in_statement(&mut self) {
-        let Unsigned { plan, sources, .. } = &mut self.unsigned;
+        let UnsignedArchive { plan, sources, .. } = &mut self.unsigned;
         let extents = plan.extents().iter();
         if let Some((_, source)) = extents
             .zip(sources)
@@ -195,7 +195,7 @@ impl Signed {
     }
 }
 
-impl Unnamed {
+impl UnnamedFile {
     /// Creates the file, which reads as zeros, unless the target's name is not available.
     pub(crate) fn create(
         target: &Path,
@@ -227,10 +227,10 @@ impl Unnamed {
     }
 
     /// Syncs the complete archive to the disk.
-    pub(crate) fn sync(self, size: u64, archive_id: Digest) -> Result<Draft, WriteError> {
+    pub(crate) fn sync(self, size: u64, archive_id: Digest) -> Result<DraftArchive, WriteError> {
         let synced = self.file().sync_all();
         synced.map_err(|source| self.failed(source))?;
-        Ok(Draft {
+        Ok(DraftArchive {
             unnamed: self,
             size,
             archive_id,
@@ -238,18 +238,18 @@ impl Unnamed {
     }
 }
 
-impl Draft {
+impl DraftArchive {
     /// Returns the draft as a readable medium under the target's path.
     pub fn medium(&self) -> Result<Medium, WriteError> {
         let unnamed = &self.unnamed;
         let file = unnamed.file().try_clone();
         let file = file.map_err(|source| unnamed.failed(source))?;
-        Medium::of(file, unnamed.target.clone()).map_err(WriteError::Draft)
+        Medium::from_file(file, unnamed.target.clone()).map_err(WriteError::Draft)
     }
 
     /// Renames the archive to its target atomically. If it fails, the file is deleted.
-    pub fn publish(self, cancel: Cancel<'_>) -> Result<Written, WriteError> {
-        let Unnamed {
+    pub fn publish(self, cancel: Cancel<'_>) -> Result<WrittenArchive, WriteError> {
+        let UnnamedFile {
             temporary,
             directory,
             target,
@@ -267,7 +267,7 @@ impl Draft {
             .map_err(|failed| failed.error)
             .and_then(|_| directory.as_ref().map_or(Ok(()), File::sync_all));
         match named {
-            Ok(()) => Ok(Written {
+            Ok(()) => Ok(WrittenArchive {
                 path: target,
                 size: self.size,
                 archive_id: self.archive_id,
@@ -297,7 +297,7 @@ pub fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), WriteErro
 /// Creates a temporary file of the final size next to the target. It reads as zeros. Disk space is reserved if the file
 /// system supports it.
 fn sized_file(target: &Path, size: u64) -> io::Result<NamedTempFile> {
-    let temporary = temporary::beside(target)?;
+    let temporary = temporary::create_next_to(target)?;
     temporary.as_file().set_len(size)?;
     match rustix::fs::fallocate(temporary.as_file(), FallocateFlags::empty(), 0, size) {
         // Without a reservation, a full disk is reported when the data is written.

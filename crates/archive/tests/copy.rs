@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive::{
-    Blobs, Copying, Draft, ImageRole, Listed, Medium, OpenError, Opened, Overwrite, WriteError,
+    ArchiveCopy, Blobs, DraftArchive, ImageRole, ListedArchive, Medium, OpenError, OpenedArchive,
+    Overwrite, WriteError,
 };
 use common::{Place, digest, images};
+use progress::Cancel;
 use schemas::{Digest, Image};
-use watch::Cancel;
 
 /// A source without blobs: the head alone.
 #[derive(Debug)]
@@ -41,10 +42,10 @@ fn head(place: &Place) -> (PathBuf, PathBuf) {
     (path, place.directory.path().join("again.iso"))
 }
 
-fn list(head: &Path) -> Listed {
+fn list(head: &Path) -> ListedArchive {
     let file = File::open(head).unwrap();
     let medium = Medium::of_head(file, head.to_owned(), Arc::new(Nowhere)).unwrap();
-    let opened = Opened::read(medium).unwrap();
+    let opened = OpenedArchive::read(medium).unwrap();
     opened.skip_signature().unwrap().list().unwrap()
 }
 
@@ -58,12 +59,12 @@ fn blobs() -> BTreeMap<Digest, Vec<u8>> {
     all.map(|bytes| (digest(&bytes), bytes)).collect()
 }
 
-fn begin(listed: &Listed, target: &Path) -> Result<Copying, WriteError> {
+fn begin(listed: &ListedArchive, target: &Path) -> Result<ArchiveCopy, WriteError> {
     listed.copy(target, Overwrite::Refuse, Cancel::never())
 }
 
 /// Writes every blob but `except`, in two pieces each.
-fn fill(listed: &Listed, copying: &Copying, except: Option<Digest>) {
+fn fill(listed: &ListedArchive, copying: &ArchiveCopy, except: Option<Digest>) {
     let blobs = blobs();
     for (digest, size) in listed.blobs_behind() {
         if except == Some(digest) {
@@ -79,7 +80,7 @@ fn fill(listed: &Listed, copying: &Copying, except: Option<Digest>) {
     }
 }
 
-fn finish(copying: Copying) -> Result<Draft, WriteError> {
+fn finish(copying: ArchiveCopy) -> Result<DraftArchive, WriteError> {
     copying.finish(Cancel::never())
 }
 

@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use archive::tree::derived;
-use archive::{ArchiveFile, FileSource, MANIFEST, OpenError, Opened, Roots, image_manifest_path};
+use archive::{
+    ArchiveFile, FileSource, MANIFEST, OpenError, OpenedArchive, RootDocuments, image_manifest_path,
+};
 use common::{Place, digest, id, images, info, trust};
+use progress::Cancel;
 use schemas::{Digest, Image, ImageDocument, ImagePlace};
-use watch::Cancel;
 
 #[test]
 fn a_document_that_very_many_tags_name_is_looked_at_once() {
@@ -44,13 +46,13 @@ fn a_document_that_very_many_tags_name_is_looked_at_once() {
     let place = Place::new();
     place.write_with(info(), files, 2).unwrap();
     let listed = place.list().unwrap();
-    let mut roots = Roots::new(&listed, look);
+    let mut roots = RootDocuments::new(&listed, look);
     for place in &places {
-        let (digest, descriptors) = roots.of(place).unwrap();
+        let (digest, descriptors) = roots.find_document(place).unwrap();
         assert_eq!((digest, descriptors), (images[1].root.digest, Some(&3)));
     }
     assert_eq!(LOOKED.load(Ordering::Relaxed), 1);
-    assert!(roots.of(&"other:1".parse().unwrap()).is_none());
+    assert!(roots.find_document(&"other:1".parse().unwrap()).is_none());
 }
 
 #[test]
@@ -63,18 +65,18 @@ fn a_document_that_cannot_be_read_is_nothing_known() {
     *file = ArchiveFile::from_bytes(path, b"{".to_vec());
     place.write_with(info(), files, 2).unwrap();
     let listed = place.list().unwrap();
-    let mut roots = Roots::new(&listed, |_| ());
-    assert_eq!(roots.of(&app), Some((digest(b"{"), None)));
+    let mut roots = RootDocuments::new(&listed, |_| ());
+    assert_eq!(roots.find_document(&app), Some((digest(b"{"), None)));
 }
 
 #[test]
 fn listing_ends_when_it_is_told_to() {
     let place = Place::new();
     place.write();
-    let opened = Opened::open(&place.archive()).unwrap();
+    let opened = OpenedArchive::open(&place.archive()).unwrap();
     let trusted = opened.verify(&trust()).unwrap();
     let listed = trusted.clone().list_unless(Cancel::never());
     assert!(listed.is_ok());
-    let listed = trusted.list_unless(Cancel::when(&AtomicBool::new(true)));
+    let listed = trusted.list_unless(Cancel::from_flag(&AtomicBool::new(true)));
     assert!(matches!(listed, Err(OpenError::Interrupted(_))));
 }

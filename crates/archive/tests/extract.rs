@@ -11,26 +11,26 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use archive::{ExtractError, Extracted, InTheWay, Listed, Overwrite};
+use archive::{ExtractError, ExtractReport, ListedArchive, Overwrite, PathBlocker};
 use common::Place;
-use watch::{Cancel, Progress, Watch};
+use progress::{Cancel, Progress, Watch};
 
 /// The number of additional files after which a run is cancelled.
 const MORE: usize = 6;
 
 fn extract(
-    listed: &Listed,
+    listed: &ListedArchive,
     to: &Path,
     tell: &(dyn Fn(Progress) + Sync),
     cancel: Cancel<'_>,
-) -> Result<Extracted, ExtractError> {
+) -> Result<ExtractReport, ExtractError> {
     let files = listed.files();
     let watch = Watch { tell, cancel };
     listed.extract(files.root().files(), to, Overwrite::Refuse, &watch)
 }
 
 /// Counts the files with a name of the archive, each of which must be complete, and all other files.
-fn found(listed: &Listed, to: &Path) -> [usize; 2] {
+fn found(listed: &ListedArchive, to: &Path) -> [usize; 2] {
     let files = listed.files();
     let whole = files.root().files().iter().filter(|entry| {
         let bytes = fs::read(to.join(entry.path.as_str()));
@@ -77,7 +77,7 @@ fn whatever_ends_it_running_again_completes_it() {
                 .filter(|entry| to.join(entry.path.as_str()).exists());
             asked.store(there.count() >= before + MORE, Ordering::Relaxed);
         };
-        let ended = extract(&listed, to, &tell, Cancel::when(&asked));
+        let ended = extract(&listed, to, &tell, Cancel::from_flag(&asked));
         let [whole, parts] = found(&listed, to);
         assert_eq!(parts, 0);
         match ended {
@@ -91,9 +91,9 @@ fn whatever_ends_it_running_again_completes_it() {
         before = whole;
     }
     let again = extract(&listed, to, &|_| (), Cancel::never()).unwrap();
-    let kept = Extracted {
+    let kept = ExtractReport {
         kept: every,
-        ..Extracted::default()
+        ..ExtractReport::default()
     };
     assert_eq!(again, kept);
 }
@@ -116,7 +116,7 @@ fn what_comes_meanwhile_is_not_replaced() {
     };
     assert_eq!(
         (&found[0].path, found[0].why),
-        (&path, InTheWay::OtherContent)
+        (&path, PathBlocker::OtherContent)
     );
     assert_eq!(fs::read(&path).unwrap(), b"somebody's");
 }

@@ -11,16 +11,16 @@ mod common;
 
 use std::num::NonZeroUsize;
 
-use archive::{Opened, Overwrite, Unsigned};
+use archive::{OpenedArchive, Overwrite, UnsignedArchive};
 use common::cases::{Case, cases};
 use common::digest;
-use watch::{Cancel, Watch};
+use progress::{Cancel, Watch};
 
 /// Writes the archive. Returns its id and the SHA-256 of the image.
 fn write(case: &Case) -> [String; 2] {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("archive.iso");
-    let unsigned = Unsigned::new(case.info.clone(), case.files()).unwrap();
+    let unsigned = UnsignedArchive::new(case.info.clone(), case.files()).unwrap();
     let signed = match case.keys.as_slice() {
         [] => unsigned.leave_unsigned(),
         _ => unsigned.sign(&case.secret_keys()).unwrap(),
@@ -31,7 +31,7 @@ fn write(case: &Case) -> [String; 2] {
         .and_then(|draft| draft.publish(watch.cancel))
         .unwrap();
     // The pinned bytes must be a valid archive.
-    let opened = Opened::open(&path).unwrap();
+    let opened = OpenedArchive::open(&path).unwrap();
     let listed = opened.skip_signature().unwrap().list().unwrap();
     assert_eq!(listed.verify_data(one, &watch).unwrap(), []);
     let image = std::fs::read(&path).unwrap();

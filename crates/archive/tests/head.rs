@@ -15,11 +15,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use archive::{Blobs, Listed, MANIFEST, Medium, OpenError, Opened};
+use archive::{Blobs, ListedArchive, MANIFEST, Medium, OpenError, OpenedArchive};
 use common::{Place, digest, images, key};
+use progress::{Cancel, Watch};
 use schemas::{Digest, Image};
 use signing::Signers;
-use watch::{Cancel, Watch};
 
 /// Blobs by digest, as a registry stores them.
 #[derive(Debug)]
@@ -61,13 +61,13 @@ fn head(place: &Place) -> (PathBuf, Digest, Vec<u8>) {
     (path, written.archive_id, all)
 }
 
-fn list(path: &PathBuf, blobs: Kept, accepted: Digest) -> Result<Listed, OpenError> {
+fn list(path: &PathBuf, blobs: Kept, accepted: Digest) -> Result<ListedArchive, OpenError> {
     let medium = Medium::of_head(File::open(path).unwrap(), path.clone(), Arc::new(blobs))?;
     let signers = Signers {
         trusted: vec![key().public().id()],
         unknown: vec![],
     };
-    Opened::read(medium)?
+    OpenedArchive::read(medium)?
         .recognise(accepted, Some(signers))?
         .list()
 }

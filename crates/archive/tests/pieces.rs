@@ -9,11 +9,11 @@ mod common;
 
 use std::os::unix::fs::FileExt as _;
 
-use archive::{Listed, OpenError, SHA256SUMS, limits};
+use archive::{ListedArchive, OpenError, SHA256SUMS, limits};
 use common::{Place, digest};
 
 /// Returns the sizes of a file's pieces, its bytes, and the result at the end.
-fn read(listed: &Listed, path: &str) -> (Vec<usize>, Vec<u8>, Result<(), OpenError>) {
+fn read(listed: &ListedArchive, path: &str) -> (Vec<usize>, Vec<u8>, Result<(), OpenError>) {
     let mut pieces = listed.pieces(path).unwrap();
     let (mut sizes, mut bytes) = (Vec::new(), Vec::new());
     loop {
@@ -36,7 +36,11 @@ fn every_file_comes_whole_and_in_pieces_of_a_buffer_at_most() {
     let mut most = 0;
     for entry in listed.contents().entries() {
         let path = entry.path.as_str();
-        assert_eq!(listed.pieces(path).unwrap().left(), entry.size, "{path}");
+        assert_eq!(
+            listed.pieces(path).unwrap().remaining(),
+            entry.size,
+            "{path}"
+        );
         let (sizes, bytes, ended) = read(&listed, path);
         ended.unwrap();
         assert_eq!(digest(&bytes), entry.digest, "{path}");

@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::{
     ArchiveFile, CONTENTS, CONTENTS_OFFSET, Destination, FileSource, ListError, MANIFEST,
-    OpenError, Opened, Overwrite, README, SHA256SUMS, STATEMENT, STATEMENT_OFFSET, Signable,
-    SigningSubject, Unsigned, WriteError, detached_path, read_detached,
+    OpenError, OpenedArchive, Overwrite, README, SHA256SUMS, STATEMENT, STATEMENT_OFFSET,
+    SignableArchive, SigningSubject, UnsignedArchive, WriteError, detached_path, read_detached,
 };
 use common::{Place, digest, id, images, info, key, trust};
+use progress::{Cancel, Progress, Watch};
 use schemas::{Digest, Envelope, PAYLOAD_TYPE, PayloadType};
 use signing::{PublicKey, SecretKey, Trust};
-use watch::{Cancel, Progress, Watch};
 
 const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
@@ -131,7 +131,7 @@ fn all_data_is_verified_once_and_progress_reaches_its_end() {
     assert_eq!(most.into_inner(), all);
     assert_eq!(totals.into_inner().unwrap(), BTreeSet::from([all]));
     let cancelled = AtomicBool::new(true);
-    let stopped = listed.verify_data(TWO, &Watch::silent(Cancel::when(&cancelled)));
+    let stopped = listed.verify_data(TWO, &Watch::silent(Cancel::from_flag(&cancelled)));
     assert!(matches!(stopped, Err(OpenError::Interrupted(_))));
 }
 
@@ -177,7 +177,7 @@ fn an_existing_file_is_replaced_only_when_told() {
     let place = Place::new();
     fs::write(place.archive(), "precious").unwrap();
     let write = |overwrite| {
-        let signed = Unsigned::new(info(), place.files())
+        let signed = UnsignedArchive::new(info(), place.files())
             .unwrap()
             .leave_unsigned();
         let watch = Watch::silent(Cancel::never());
@@ -190,7 +190,7 @@ fn an_existing_file_is_replaced_only_when_told() {
     ));
     assert_eq!(fs::read(place.archive()).unwrap(), b"precious");
     write(Overwrite::Replace).unwrap();
-    let opened = Opened::open(&place.archive()).unwrap();
+    let opened = OpenedArchive::open(&place.archive()).unwrap();
     let unsigned = opened.verify(&trust());
     assert!(matches!(
         unsigned,
@@ -235,7 +235,11 @@ fn failures_leave_nothing_behind() {
 #[test]
 fn what_is_not_there_yet_is_laid_out_and_not_written() {
     let place = Place::new();
-    let planned = |files| Unsigned::new(info(), files).unwrap().leave_unsigned();
+    let planned = |files| {
+        UnsignedArchive::new(info(), files)
+            .unwrap()
+            .leave_unsigned()
+    };
     let mut files = place.files();
     for file in &mut files {
         if matches!(file.source, FileSource::File { .. }) {
@@ -246,7 +250,7 @@ fn what_is_not_there_yet_is_laid_out_and_not_written() {
     let size = planned(place.files()).image_size();
     assert_eq!(planned(files.clone()).image_size(), size);
     let outline = planned(files.clone()).outline(&place.archive(), &BTreeSet::new());
-    Opened::read(outline.unwrap()).unwrap();
+    OpenedArchive::read(outline.unwrap()).unwrap();
     let refused = place.write_with(info(), files, 2).unwrap_err();
     assert!(matches!(refused, WriteError::Source { .. }), "{refused}");
     assert_eq!(place.left_behind(), [""; 0]);
@@ -255,21 +259,21 @@ fn what_is_not_there_yet_is_laid_out_and_not_written() {
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     let place = Place::new();
-    let signed = Unsigned::new(info(), place.files())
+    let signed = UnsignedArchive::new(info(), place.files())
         .unwrap()
         .leave_unsigned();
     let cancel = AtomicBool::new(false);
     // The interrupt arrives when a part is written.
     let watch = Watch {
         tell: &|_| cancel.store(true, Ordering::Relaxed),
-        cancel: Cancel::when(&cancel),
+        cancel: Cancel::from_flag(&cancel),
     };
     let one = NonZeroUsize::MIN;
     let stopped = signed.write(&place.archive(), Overwrite::Refuse, one, &watch);
     assert!(matches!(stopped, Err(WriteError::Interrupted(_))));
     assert_eq!(place.left_behind(), [""; 0]);
     // The interrupt arrives when everything but the rename is done.
-    let signed = Unsigned::new(info(), place.files())
+    let signed = UnsignedArchive::new(info(), place.files())
         .unwrap()
         .leave_unsigned();
     let draft = signed.write(
@@ -280,7 +284,7 @@ fn an_interrupt_leaves_nothing_behind() {
     );
     let draft = draft.unwrap();
     assert_eq!(
-        Opened::read(draft.medium().unwrap())
+        OpenedArchive::read(draft.medium().unwrap())
             .unwrap()
             .envelope()
             .signatures()
@@ -298,7 +302,7 @@ fn files_that_an_archive_cannot_have_are_refused() {
     let with = |path: &str| {
         let mut files = place.files();
         files.push(ArchiveFile::from_bytes(path.parse().unwrap(), vec![1]));
-        Unsigned::new(info(), files).unwrap_err()
+        UnsignedArchive::new(info(), files).unwrap_err()
     };
     for path in [STATEMENT, CONTENTS, SHA256SUMS] {
         assert!(matches!(
@@ -326,11 +330,11 @@ fn files_that_an_archive_cannot_have_are_refused() {
     let mut empty = ArchiveFile::from_bytes("images/a/1/x".parse().unwrap(), vec![]);
     empty.digest = schemas::Digest::new([1; 32]);
     files.push(empty);
-    let empty = Unsigned::new(info(), files).unwrap_err();
+    let empty = UnsignedArchive::new(info(), files).unwrap_err();
     assert!(matches!(empty, WriteError::List(ListError::EmptyDigest(_))));
     assert!(matches!(with(MANIFEST), WriteError::Contents(_)));
     assert!(matches!(with("operator/Deploy"), WriteError::Plan(_)));
-    let missing = Unsigned::new(info(), vec![]).unwrap_err();
+    let missing = UnsignedArchive::new(info(), vec![]).unwrap_err();
     assert!(matches!(
         missing,
         WriteError::List(ListError::Missing(MANIFEST))
@@ -338,14 +342,14 @@ fn files_that_an_archive_cannot_have_are_refused() {
 }
 
 fn add_signature(archive: &Path, key: &SecretKey) -> Result<Digest, OpenError> {
-    let mut signable = Signable::open(archive, Destination::Inside)?;
+    let mut signable = SignableArchive::open(archive, Destination::Inside)?;
     signable.sign(key)?;
     signable.write()?;
     Ok(signable.archive_id())
 }
 
 fn attach_signature(archive: &Path, key: &PublicKey, bytes: Vec<u8>) -> Result<(), OpenError> {
-    let mut signable = Signable::open(archive, Destination::Inside)?;
+    let mut signable = SignableArchive::open(archive, Destination::Inside)?;
     signable.attach(key, bytes)?;
     signable.write()
 }
@@ -366,7 +370,7 @@ fn a_counter_signature_changes_the_envelope_only() {
     assert_eq!(before[131_072..], after[131_072..]);
     let keys = vec![key().public(), second.public()];
     let both = Trust::new(keys, Some(TWO)).unwrap();
-    let opened = Opened::open(&place.archive()).unwrap();
+    let opened = OpenedArchive::open(&place.archive()).unwrap();
     assert_eq!(
         opened
             .verify(&both)
@@ -392,7 +396,7 @@ fn a_counter_signature_changes_the_envelope_only() {
     assert_eq!(fs::read(place.archive()).unwrap(), after);
     attach_signature(&place.archive(), &third.public(), good).unwrap();
     assert_eq!(
-        Opened::open(&place.archive())
+        OpenedArchive::open(&place.archive())
             .unwrap()
             .envelope()
             .signatures()
@@ -405,17 +409,17 @@ fn a_counter_signature_changes_the_envelope_only() {
 fn only_one_signs_at_a_time() {
     let place = Place::new();
     place.write();
-    let first = Signable::open(&place.archive(), Destination::Inside).unwrap();
+    let first = SignableArchive::open(&place.archive(), Destination::Inside).unwrap();
     for target in [
         Destination::Inside,
         Destination::Beside,
         Destination::Nowhere,
     ] {
-        let second = Signable::open(&place.archive(), target).unwrap_err();
+        let second = SignableArchive::open(&place.archive(), target).unwrap_err();
         assert!(matches!(second, OpenError::Locked(_)), "{second}");
     }
     drop(first);
-    Signable::open(&place.archive(), Destination::Inside).unwrap();
+    SignableArchive::open(&place.archive(), Destination::Inside).unwrap();
 }
 
 #[test]
@@ -426,7 +430,7 @@ fn signatures_beside_an_archive_leave_it_as_it_is() {
     let [second, third] = [(); 2].map(|()| SecretKey::generate().unwrap());
     assert!(read_detached(&place.archive()).unwrap().is_none());
     let sign = |key: &SecretKey| {
-        let mut signable = Signable::open(&place.archive(), Destination::Beside)?;
+        let mut signable = SignableArchive::open(&place.archive(), Destination::Beside)?;
         signable.sign(key)?;
         signable.write()
     };
@@ -462,7 +466,7 @@ fn signatures_beside_an_archive_leave_it_as_it_is() {
     assert!(matches!(sign(&second), Err(OpenError::OtherPayload)));
     assert_eq!(fs::read(&path).unwrap(), other);
     assert_eq!(
-        Signable::open(&place.archive(), Destination::Nowhere)
+        SignableArchive::open(&place.archive(), Destination::Nowhere)
             .unwrap()
             .archive_id(),
         written.archive_id
@@ -477,7 +481,7 @@ fn a_statement_alone_is_signed() {
     let alone = place.archive().with_file_name("statement.dsse.json");
     fs::write(&alone, &bytes[65_536..131_072]).unwrap();
     let second = SecretKey::generate().unwrap();
-    let mut signable = Signable::open(&alone, Destination::Inside).unwrap();
+    let mut signable = SignableArchive::open(&alone, Destination::Inside).unwrap();
     assert_eq!(signable.subject(), SigningSubject::Statement);
     assert_eq!(signable.archive_id(), written.archive_id);
     signable.sign(&second).unwrap();
@@ -486,11 +490,11 @@ fn a_statement_alone_is_signed() {
     let signed = Envelope::from_slice(&fs::read(&alone).unwrap()).unwrap();
     assert_eq!(signed.signatures().len(), 2);
     // A statement alone cannot have a detached envelope, and it must be valid.
-    let beside = Signable::open(&alone, Destination::Beside).unwrap_err();
+    let beside = SignableArchive::open(&alone, Destination::Beside).unwrap_err();
     assert!(matches!(beside, OpenError::StatementAlone(_)));
     let other = Envelope::new(b"no statement".to_vec()).unwrap();
     fs::write(&alone, other.to_bytes()).unwrap();
-    let refused = Signable::open(&alone, Destination::Inside).unwrap_err();
+    let refused = SignableArchive::open(&alone, Destination::Inside).unwrap_err();
     assert!(matches!(refused, OpenError::Statement(_)), "{refused}");
 }
 
@@ -499,7 +503,7 @@ fn signatures_beside_the_archive_count_for_the_same_statement_only() {
     let place = Place::new();
     place.write();
     let second = SecretKey::generate().unwrap();
-    let mut opened = Opened::open(&place.archive()).unwrap();
+    let mut opened = OpenedArchive::open(&place.archive()).unwrap();
     let mut beside = Envelope::new(opened.envelope().payload().to_vec()).unwrap();
     beside
         .add(key().sign(PayloadType::Statement, beside.payload()))

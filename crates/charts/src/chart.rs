@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::archive::{self, ArchivedFile, Budget};
 use crate::artifact::ChartArtifact;
-use crate::asks::Asks;
 use crate::error::{ArchiveProblem, ChartError, ChartProblem};
 use crate::metadata::ChartMetadata;
+use crate::template_inputs::TemplateInputs;
 use crate::values::{ValuesError, read_foreign, read_own_values};
 use crate::{limits, schema, stored};
 
@@ -26,7 +26,7 @@ pub struct Chart {
     /// The number of [`Self::definition_files`].
     pub definitions: usize,
     /// The inputs that the templates of the chart and its subcharts use besides their values.
-    pub asks: Asks,
+    pub asks: TemplateInputs,
     /// True if a file of the chart or a subchart can be read only by Helm's own parsers. Such a chart requires
     /// `charts-1.1.0` instead of `charts-1.0.0` (docs/reference/format-charts.md).
     pub as_helm: bool,
@@ -205,8 +205,10 @@ fn read_files(
     let mut values_within = Map::new();
     let mut definitions_within = Vec::new();
     let own = files.iter().filter(|file| is_rendered(&file.path));
-    let mut asks = own.fold(Asks::default(), |asks, file| asks | Asks::of(&file.bytes));
-    for (name, files) in within(&files) {
+    let mut asks = own.fold(TemplateInputs::default(), |asks, file| {
+        asks | TemplateInputs::from_template(&file.bytes)
+    });
+    for (name, files) in group_by_first_component(&files) {
         let inner = |mut error: ChartError| {
             error.within.insert(0, name.to_owned());
             error
@@ -272,7 +274,7 @@ fn is_rendered(path: &str) -> bool {
 
 /// Returns the files in `charts/`, grouped by the first element of their paths. As in Helm, names that begin with `_`
 /// or `.` and provenance files are not charts.
-fn within(files: &[ArchivedFile]) -> BTreeMap<&str, Vec<&ArchivedFile>> {
+fn group_by_first_component(files: &[ArchivedFile]) -> BTreeMap<&str, Vec<&ArchivedFile>> {
     let mut charts: BTreeMap<&str, Vec<&ArchivedFile>> = BTreeMap::new();
     for file in files {
         let Some(below) = file.path.strip_prefix("charts/") else {

@@ -1,4 +1,5 @@
-//! Errors of reading charts, artifacts of charts, and the index of a chart repository.
+//! Errors of reading charts, artifacts of charts, and the index of a chart repository. Each error names the subchart
+//! that has the problem.
 
 use schemas::yaml::YamlError;
 use schemas::{ChartName, ChartVersion, DigestError, ImageDocumentError, NameError};

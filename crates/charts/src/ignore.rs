@@ -61,16 +61,16 @@ impl IgnoreRules {
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let mut around = path.match_indices('/').map(|(at, _)| &path[..at]);
-        around.any(|directory| self.has_directory(directory)) || self.any(path, false)
+        around.any(|directory| self.has_directory(directory)) || self.matches_any(path, false)
     }
 
     /// Checks whether a rule matches a directory itself.
     #[must_use]
     pub fn has_directory(&self, path: &str) -> bool {
-        self.any(path, true)
+        self.matches_any(path, true)
     }
 
-    fn any(&self, path: &str, is_directory: bool) -> bool {
+    fn matches_any(&self, path: &str, is_directory: bool) -> bool {
         self.rules
             .iter()
             .any(|rule| rule.matches(path, is_directory))

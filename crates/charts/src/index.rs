@@ -39,12 +39,12 @@ pub fn find(
     }
     let cut = versions(index, name.as_str());
     let text = cut.as_deref().unwrap_or(index);
-    let charts = Only {
+    let charts = EntryFilter {
         name: name.as_str(),
         what: "charts by their names",
         inside: Versions(version),
     };
-    let whole = Only {
+    let whole = EntryFilter {
         name: "entries",
         what: "the index of a repository of charts",
         inside: charts,
@@ -147,18 +147,18 @@ struct ChartIndexEntry {
     #[serde(default)]
     version: Option<String>,
     #[serde(default)]
-    urls: First,
+    urls: FirstText,
     #[serde(default)]
     digest: Option<String>,
 }
 
 /// The first text of a list. Helm uses no other address.
 #[derive(Default, PartialEq, Eq)]
-struct First(Option<String>);
+struct FirstText(Option<String>);
 
 /// A map of which only the entry `name` is read, with `inside`: the index itself, and its map of charts.
 #[derive(Clone, Copy)]
-struct Only<'a, S> {
+struct EntryFilter<'a, S> {
     name: &'a str,
     what: &'static str,
     inside: S,
@@ -168,7 +168,9 @@ struct Only<'a, S> {
 #[derive(Clone, Copy)]
 struct Versions<'a>(&'a ChartVersion);
 
-impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> DeserializeSeed<'de> for Only<'_, S> {
+impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> DeserializeSeed<'de>
+    for EntryFilter<'_, S>
+{
     type Value = IndexMatch;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<IndexMatch, D::Error> {
@@ -176,7 +178,7 @@ impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> DeserializeSeed<'d
     }
 }
 
-impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> Visitor<'de> for Only<'_, S> {
+impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> Visitor<'de> for EntryFilter<'_, S> {
     type Value = IndexMatch;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -227,25 +229,25 @@ impl<'de> Visitor<'de> for Versions<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for First {
+impl<'de> Deserialize<'de> for FirstText {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         struct List;
 
         impl<'de> Visitor<'de> for List {
-            type Value = First;
+            type Value = FirstText;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of addresses")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<FirstText, A::Error> {
                 let first = list.next_element()?;
                 while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
+                Ok(FirstText(first))
             }
 
-            fn visit_unit<E: Error>(self) -> Result<First, E> {
-                Ok(First(None))
+            fn visit_unit<E: Error>(self) -> Result<FirstText, E> {
+                Ok(FirstText(None))
             }
         }
         reader.deserialize_any(List)

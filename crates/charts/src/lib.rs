@@ -8,10 +8,8 @@
 
 mod archive;
 mod artifact;
-mod asks;
 mod chart;
 mod error;
-mod given;
 mod ignore;
 mod index;
 pub mod limits;
@@ -19,17 +17,19 @@ mod metadata;
 mod package;
 mod schema;
 mod stored;
+mod template_inputs;
 #[cfg(test)]
 mod tests;
+mod unknown_values;
 mod values;
 
 pub use artifact::{CONFIG, CONTENT, ChartArtifact, PROVENANCE, content, provenance};
-pub use asks::Asks;
 pub use chart::{Chart, ChartFile};
 pub use error::{ArchiveProblem, ArtifactProblem, ChartError, ChartProblem, IndexProblem};
-pub use given::UnnamedValue;
 pub use ignore::IgnoreRules;
 pub use index::{IndexedVersion, find};
 pub use metadata::{ChartMetadata, Dependency, Maintainer};
 pub use package::package;
+pub use template_inputs::TemplateInputs;
+pub use unknown_values::UnnamedValue;
 pub use values::{ValuesError, read_documents, read_values};

@@ -1,4 +1,4 @@
-//! The limits for charts, each with its reason.
+//! The limits for charts, each with its reason. They bound the memory and time that a hostile chart can use.
 
 /// Bytes of a chart's archive: fifty times the largest known charts.
 pub const ARCHIVE_SIZE: u64 = 16 * 1024 * 1024;

@@ -1,4 +1,5 @@
-//! `Chart.yaml`, the metadata of a chart, read and validated by the rules of Helm (its `pkg/chart/v2/metadata.go`).
+//! `Chart.yaml`, the metadata of a chart, read and validated by the rules of Helm (its `pkg/chart/v2/metadata.go`). A
+//! chart that Helm would refuse is refused here as well.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::ChartProblem;
 use crate::limits;
-use crate::values::AsRead;
+use crate::values::ParsedContent;
 
 /// The fields of `Chart.yaml`. Serialized, they are the configuration of the artifact that `helm push` creates. The
 /// order of the fields is therefore Helm's, and empty fields are left out.
@@ -216,7 +217,7 @@ fn misspelt(value: &Value) -> Option<&str> {
     keys.find(wrong).map(String::as_str)
 }
 
-fn read_value(name: &'static str, bytes: &[u8]) -> Result<AsRead<Value>, ChartProblem> {
+fn read_value(name: &'static str, bytes: &[u8]) -> Result<ParsedContent<Value>, ChartProblem> {
     if bytes.len() > limits::METADATA {
         let (size, most) = (bytes.len(), limits::METADATA);
         let words = format!("{name} has {size} bytes; at most {most} are read");
@@ -230,7 +231,7 @@ fn read_value(name: &'static str, bytes: &[u8]) -> Result<AsRead<Value>, ChartPr
         Err(_) => (yaml::go::from_slice(bytes).map_err(unreadable)?, true),
     };
     match misspelt(&value) {
-        None => Ok(AsRead { value, as_helm }),
+        None => Ok(ParsedContent { value, as_helm }),
         Some(key) => Err(ChartProblem::Metadata(format!(
             "{name} has the field `{key}`, which some tools read as a different field"
         ))),
@@ -239,14 +240,14 @@ fn read_value(name: &'static str, bytes: &[u8]) -> Result<AsRead<Value>, ChartPr
 
 impl ChartMetadata {
     /// Reads and validates `Chart.yaml` as Helm does for display.
-    pub(crate) fn read(bytes: &[u8]) -> Result<AsRead<Self>, ChartProblem> {
-        let AsRead { value, as_helm } = read_value("Chart.yaml", bytes)?;
+    pub(crate) fn read(bytes: &[u8]) -> Result<ParsedContent<Self>, ChartProblem> {
+        let ParsedContent { value, as_helm } = read_value("Chart.yaml", bytes)?;
         let metadata: Self = serde_json::from_value(value)
             .map_err(|error| ChartProblem::Metadata(format!("Chart.yaml: {error}")))?;
         let metadata = metadata.tidy();
         metadata.check()?;
         let value = metadata;
-        Ok(AsRead { value, as_helm })
+        Ok(ParsedContent { value, as_helm })
     }
 
     /// Adds the dependencies from the separate file of `v1` charts. Returns true if only Helm's own parser can read the
@@ -257,7 +258,7 @@ impl ChartMetadata {
         if self.api_version != "v1" {
             return Err(wrong("is only read with `apiVersion: v1`".to_owned()));
         }
-        let AsRead { value, as_helm } = read_value(FILE, bytes)?;
+        let ParsedContent { value, as_helm } = read_value(FILE, bytes)?;
         let mut value = match value {
             Value::Object(fields) => fields,
             Value::Null => return Ok(as_helm),

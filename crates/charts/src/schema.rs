@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::error::ChartProblem;
 use crate::limits;
-use crate::values::AsRead;
+use crate::values::ParsedContent;
 
 /// The keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
@@ -42,7 +42,7 @@ const LATEST: &str = "json-schema.org/schema";
 /// # Errors
 ///
 /// Fails if the document is not JSON, not a schema, or exceeds a limit.
-pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem> {
+pub(crate) fn check(bytes: &[u8]) -> Result<ParsedContent<Option<String>>, ChartProblem> {
     let wrong = |words: String| Err(ChartProblem::Schema(words));
     if bytes.len() > limits::SCHEMA {
         let (size, most) = (bytes.len(), limits::SCHEMA);
@@ -83,11 +83,11 @@ pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem
         .should_validate_formats(false)
         .offline();
     match options.build(&document) {
-        Ok(_) => Ok(AsRead {
+        Ok(_) => Ok(ParsedContent {
             as_helm: !is_strict || elsewhere.is_some(),
             value: elsewhere,
         }),
-        Err(error) => wrong(format!("is not a valid schema: {}", said(&error))),
+        Err(error) => wrong(format!("is not a valid schema: {}", describe_error(&error))),
     }
 }
 
@@ -113,14 +113,14 @@ fn check_patterns(patterns: &BTreeSet<&str>) -> Result<(), ChartProblem> {
 }
 
 /// Returns the address of a draft without its scheme and fragment, which have multiple spellings.
-fn named(draft: &str) -> Option<&str> {
+fn draft_address(draft: &str) -> Option<&str> {
     let draft = draft.strip_suffix('#').unwrap_or(draft);
     let bare = draft.strip_prefix("http://");
     bare.or_else(|| draft.strip_prefix("https://"))
 }
 
 /// Returns the message and position of a validation error.
-fn said(error: &ValidationError<'_>) -> String {
+fn describe_error(error: &ValidationError<'_>) -> String {
     let words = printable_within(&error.to_string(), limits::WORDS);
     match error.instance_path().as_str() {
         "" => words,
@@ -129,7 +129,7 @@ fn said(error: &ValidationError<'_>) -> String {
 }
 
 /// Returns a value and all values within it.
-fn all(value: &Value) -> impl Iterator<Item = &Value> {
+fn nested_values(value: &Value) -> impl Iterator<Item = &Value> {
     let mut left = vec![value];
     std::iter::from_fn(move || {
         let next = left.pop()?;
@@ -143,7 +143,7 @@ fn all(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn objects(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
-    all(value).filter_map(Value::as_object)
+    nested_values(value).filter_map(Value::as_object)
 }
 
 /// Removes the keywords with remote references, and returns the first reference.
@@ -173,7 +173,7 @@ fn remote(fields: &Map<String, Value>) -> Option<&'static str> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let is_elsewhere = |key: &&str| text(key).is_some_and(|reference| !reference.starts_with('#'));
     let known = |draft: &str| DRAFTS.contains(&draft) || draft == LATEST;
-    let unknown = |draft: &str| !named(draft).is_some_and(known);
+    let unknown = |draft: &str| !draft_address(draft).is_some_and(known);
     let draft = text("$schema").is_some_and(unknown).then_some("$schema");
     REFERENCES.into_iter().find(is_elsewhere).or(draft)
 }

@@ -29,19 +29,19 @@ fn one_mapping(mut documents: Vec<Value>) -> Result<Map<String, Value>, ValuesEr
 }
 
 /// Content of a chart, and the parser that could read it.
-pub(crate) struct AsRead<T> {
+pub(crate) struct ParsedContent<T> {
     pub(crate) value: T,
     /// True if only Helm's own parser can read the content, so that the chart requires `charts-1.1.0`.
     pub(crate) as_helm: bool,
 }
 
 /// Reads a YAML file of a chart with the strict parser, or else by Helm's rules.
-pub(crate) fn read_foreign(bytes: &[u8]) -> Result<AsRead<Vec<Value>>, YamlError> {
+pub(crate) fn read_foreign(bytes: &[u8]) -> Result<ParsedContent<Vec<Value>>, YamlError> {
     let (value, as_helm) = match yaml::documents(bytes) {
         Ok(documents) => (documents, false),
         Err(_) => (yaml::go::documents(bytes)?, true),
     };
-    Ok(AsRead { value, as_helm })
+    Ok(ParsedContent { value, as_helm })
 }
 
 /// Reads the documents of a YAML file of a chart without the empty ones.
@@ -50,8 +50,10 @@ pub fn read_documents(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
 }
 
 /// Reads the default values of a chart.
-pub(crate) fn read_own_values(bytes: &[u8]) -> Result<AsRead<Map<String, Value>>, ValuesError> {
-    let AsRead { value, as_helm } = read_foreign(bytes)?;
+pub(crate) fn read_own_values(
+    bytes: &[u8],
+) -> Result<ParsedContent<Map<String, Value>>, ValuesError> {
+    let ParsedContent { value, as_helm } = read_foreign(bytes)?;
     let value = one_mapping(value)?;
-    Ok(AsRead { value, as_helm })
+    Ok(ParsedContent { value, as_helm })
 }

@@ -1,4 +1,5 @@
-//! The named limits of resolving a path and of hashing a file, each with its reason.
+//! The named limits of resolving a path and of hashing a file, each with its reason. They bound the work that a
+//! hostile path can cause.
 
 /// Symbolic links while resolving a path: the limit of Linux (`path_resolution(7)`).
 pub(crate) const PATH_LINKS: usize = 40;

@@ -1,4 +1,5 @@
-//! Reading of files that only root and the user can write: [`read`].
+//! Reading of files that only root and the user can write: [`read`]. Such files decide what is trusted, so other users
+//! must not be able to change them.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};

@@ -85,7 +85,7 @@ pub fn exposure(owner: u32, mode: u32, owners: &[u32]) -> Option<Exposure> {
 /// Resolves the path of a directory, and checks that only root and the user with this id can change it and every
 /// directory above it.
 pub fn directory(path: &Path, user: u32) -> Result<ResolvedPath, OwnershipError> {
-    PathWalk::new(path, user, &look)?.follow(path)
+    PathWalk::new(path, user, &read_facts)?.follow(path)
 }
 
 /// The attributes of a file system entry.
@@ -103,7 +103,7 @@ enum ComponentKind {
     Other,
 }
 
-fn look(path: &Path) -> io::Result<Facts> {
+fn read_facts(path: &Path) -> io::Result<Facts> {
     path.symlink_metadata().map(|metadata| (&metadata).into())
 }
 
@@ -314,7 +314,7 @@ mod tests {
         fn follow(&self, name: &str, foreign: Option<&str>) -> Result<ResolvedPath, String> {
             let user = rustix::process::geteuid().as_raw();
             let look = |path: &Path| {
-                let facts = look(path)?;
+                let facts = read_facts(path)?;
                 if self.0.path().starts_with(path) && path != self.0.path() {
                     return Ok(Facts {
                         owner: 0,
@@ -436,7 +436,7 @@ mod tests {
     fn a_relative_path_begins_here() {
         let here = fs::canonicalize(".").unwrap();
         let look = |path: &Path| {
-            look(path).map(|facts| Facts {
+            read_facts(path).map(|facts| Facts {
                 owner: 0,
                 mode: 0o755,
                 ..facts

@@ -22,7 +22,7 @@ pub(crate) const BY_SOLUTION: [&str; 3] = ["charts", "parameters", "patches"];
 
 /// A deployment of a Solution in a cluster, as indexes into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deployed {
+pub struct DeploymentIndex {
     /// The cluster.
     pub cluster: usize,
     /// The entry of `solutions`.
@@ -105,7 +105,7 @@ pub enum ComputeFault {
 pub fn compute(
     file: &FleetFile,
     members: &Members<'_>,
-    deployed: Deployed,
+    deployed: DeploymentIndex,
     facts: &Facts,
 ) -> Result<ComputedSite, Vec<ComputeError>> {
     let spec = file.spec();
@@ -159,7 +159,7 @@ pub fn compute(
 fn closest_first<'a>(
     file: &'a FleetFile,
     members: &Members<'_>,
-    deployed: Deployed,
+    deployed: DeploymentIndex,
 ) -> Vec<ChosenSite<'a>> {
     let mut all = vec![
         file.site_of_fleet(),

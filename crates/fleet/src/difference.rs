@@ -1,4 +1,5 @@
-//! Differences between the values of two layers, as JSON Pointers.
+//! Differences between the values of two layers, as JSON Pointers. The check of a fleet uses them to find groups that
+//! set the same value differently.
 
 use serde_json::{Map, Value};
 

@@ -45,7 +45,7 @@ impl FleetFile {
         Ok(Self {
             name: name.into(),
             document: SolutionFleet::from_slice(bytes)?,
-            lines: Lines::of(bytes)?,
+            lines: Lines::parse(bytes)?,
         })
     }
 

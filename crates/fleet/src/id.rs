@@ -1,5 +1,6 @@
 //! Ids that cover multiple clusters, such as the plan of a wave or the consent to all findings ([`fleet_id`]), and the
-//! digest of a fleet's goal ([`goal_of`]).
+//! digest of a fleet's goal ([`goal_of`]). An approval or consent with such an id is only valid for exactly the content
+//! from which the id was computed.
 
 use schemas::{ClusterName, ClusterUid, Digest, FleetSpec, PlacedVersion};
 use serde_json::json;

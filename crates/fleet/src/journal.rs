@@ -110,7 +110,7 @@ pub enum IdentityConflict {
 
 /// The author and time of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decided {
+pub struct DecisionAuthor {
     /// The user and host of the author.
     pub by: String,
     /// The time.
@@ -291,23 +291,28 @@ impl FleetJournal {
     }
 
     /// Records that the fleet is paused.
-    pub fn pause(&mut self, decided: Decided) {
+    pub fn pause(&mut self, decided: DecisionAuthor) {
         self.decide(true, decided);
     }
 
     /// Records that the fleet is resumed.
-    pub fn resume(&mut self, decided: Decided) {
+    pub fn resume(&mut self, decided: DecisionAuthor) {
         self.decide(false, decided);
     }
 
-    fn decide(&mut self, paused: bool, Decided { by, at }: Decided) {
+    fn decide(&mut self, paused: bool, DecisionAuthor { by, at }: DecisionAuthor) {
         let by = shortened(&by);
         let at = after(at, self.pause.as_ref().map(|pause| pause.at));
         self.pause = Some(Pause { at, paused, by });
     }
 
     /// Records the approval of a wave's plan. It replaces an earlier approval.
-    pub fn approve(&mut self, wave: WaveName, plan: String, Decided { by, at }: Decided) {
+    pub fn approve(
+        &mut self,
+        wave: WaveName,
+        plan: String,
+        DecisionAuthor { by, at }: DecisionAuthor,
+    ) {
         let approval = Approval {
             at: after(at, self.approvals.get(&wave).map(|approval| approval.at)),
             taken_back: false,
@@ -355,7 +360,7 @@ impl FleetJournal {
     }
 
     /// Revokes the approval and the soak time of a wave that is rolled back.
-    pub fn go_back(&mut self, wave: &FleetWave, Decided { by, at }: Decided) {
+    pub fn go_back(&mut self, wave: &FleetWave, DecisionAuthor { by, at }: DecisionAuthor) {
         self.be_bad(wave, at);
         let known = self.approvals.get(&wave.name);
         if wave.approve || known.is_some() {
@@ -498,7 +503,7 @@ fn is_ahead(time: StatementTime, now: StatementTime) -> bool {
     time.unix() > now.unix().saturating_add(AHEAD)
 }
 
-/// Returns the time of a new decision, which is later than the one before. Times have whole seconds.
+/// Returns the time of a new decision, which is later than the previous one. Times have whole seconds.
 fn after(now: StatementTime, before: Option<StatementTime>) -> StatementTime {
     let next = before.and_then(|time| StatementTime::from_unix(time.unix().checked_add(1)?).ok());
     next.map_or(now, |next| next.max(now))
@@ -512,8 +517,8 @@ mod tests {
         StatementTime::from_unix(1_700_000_000 + seconds).unwrap()
     }
 
-    fn by(person: &str, seconds: i64) -> Decided {
-        Decided {
+    fn by(person: &str, seconds: i64) -> DecisionAuthor {
+        DecisionAuthor {
             by: person.to_owned(),
             at: at(seconds),
         }

@@ -1,4 +1,5 @@
-//! The layers of a fleet's file that can set a value.
+//! The layers of a fleet's file that can set a value. A value in a layer of higher precedence overrides the same value
+//! in lower layers.
 
 use std::fmt;
 

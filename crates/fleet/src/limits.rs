@@ -1,5 +1,5 @@
-//! Limits of expressions and journals, each with its reason. The CEL interpreter has no limits of its own, so an
-//! expression is checked before it runs and metered while it runs.
+//! Limits of expressions and journals, each with its reason. The CEL interpreter itself has no limits, so an expression
+//! is checked before it runs and metered while it runs.
 
 use schemas::limits::FLEET_CLUSTERS;
 

@@ -1,5 +1,5 @@
-//! Strict parsing of site values from a fleet, with the rules for a site's file. Each part is parsed separately, so
-//! that every fault is reported with its place. [`read`] parses evaluated values, and [`judge`] checks values that
+//! Strict parsing of site values from a fleet, with the rules for a site configuration. Each part is parsed separately,
+//! so that every fault is reported with its place. [`read`] parses evaluated values, and [`judge`] checks values that
 //! still have expressions.
 
 use std::collections::BTreeMap;

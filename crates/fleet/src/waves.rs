@@ -1,4 +1,5 @@
-//! The waves of a fleet, in the order in which their clusters are changed.
+//! The waves of a fleet, in the order in which their clusters are changed. The check of the file ensures that each
+//! cluster is in exactly one wave.
 
 use schemas::{FleetSpec, FleetWave};
 

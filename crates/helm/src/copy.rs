@@ -104,7 +104,7 @@ mod tests {
             digest: Digest::new(Sha256::digest(signed).into()),
             read: &read,
         };
-        Helm::copied(&source, scratch)
+        Helm::copy_from(&source, scratch)
     }
 
     /// Returns a script that is larger than the copy buffer.

@@ -1,11 +1,12 @@
-//! The errors of running Helm, Helmfile or `solution`: [`HelmError`].
+//! The errors of running Helm, Helmfile or `solution`: [`HelmError`]. Messages of the programs are part of the errors,
+//! because they are the only explanation of a failure.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use progress::Cancelled;
 use schemas::Digest;
-use watch::Cancelled;
 
 /// Helm's message before the list of values that the schemas of charts refuse.
 const REFUSED_VALUES: &str =

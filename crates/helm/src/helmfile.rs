@@ -1,12 +1,13 @@
-//! Helmfile, which expands the releases of a helmfile: [`Helmfile::build`].
+//! Helmfile, which expands the releases of a helmfile: [`Helmfile::build`]. Only the author of a helmfile runs it,
+//! because its templates can run commands.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use watch::Cancel;
+use progress::Cancel;
 
 use crate::error::HelmError;
-use crate::home::Home;
+use crate::helm_home::HelmHome;
 use crate::limits;
 use crate::run::{self, HelmRun};
 
@@ -38,7 +39,7 @@ pub enum Values {
 impl Helmfile<'_> {
     /// Returns the output of `helmfile build`: one fully expanded document for each file with releases.
     pub fn build(&self, values: Values, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
-        let home = Home::new().map_err(|source| run::failed(self.program, source))?;
+        let home = HelmHome::new().map_err(|source| run::failed(self.program, source))?;
         let mut run = HelmRun::of_helmfile(&home, "build");
         run.time = limits::HELMFILE;
         run.environment.clone_from(&self.variables);

@@ -7,11 +7,11 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use progress::Cancel;
 use schemas::{Namespace, ReleaseName};
-use watch::Cancel;
 
 use crate::error::HelmError;
-use crate::home::Home;
+use crate::helm_home::HelmHome;
 use crate::limits;
 use crate::program::Helm;
 use crate::renderer::PostRenderer;
@@ -167,7 +167,7 @@ impl Helm {
 
 /// Creates a run that changes a release. Its first argument is the name of the release.
 fn change<'a>(
-    home: &'a Home,
+    home: &'a HelmHome,
     verb: &'static str,
     release: Release<'_>,
     timeout: Duration,

@@ -9,8 +9,8 @@
 
 mod copy;
 mod error;
+mod helm_home;
 mod helmfile;
-mod home;
 mod install;
 pub mod limits;
 mod program;
@@ -22,8 +22,8 @@ mod verify;
 
 pub use copy::ProgramSource;
 pub use error::HelmError;
+pub use helm_home::HelmHome;
 pub use helmfile::{Helmfile, Values};
-pub use home::Home;
 pub use install::{ClusterAccess, Release, Upgrade};
 pub use program::{Helm, version_of_solution};
 pub use render::ChartRendering;

@@ -1,4 +1,5 @@
-//! The named limits of Helm's runs and of stored releases, each with its reason.
+//! The named limits of Helm's runs and of stored releases, each with its reason. They bound the time and memory that a
+//! chart can use.
 
 use std::time::Duration;
 

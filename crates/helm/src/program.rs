@@ -1,14 +1,14 @@
 //! The program Helm, version 4: [`Helm`] identifies it by its reported version and runs it. A program can be used at
-//! its path ([`Helm::at`]) or as a verified private copy ([`Helm::copied`]).
+//! its path ([`Helm::from_path`]) or as a verified private copy ([`Helm::copy_from`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use watch::Cancel;
+use progress::Cancel;
 
 use crate::copy::{PrivateCopy, ProgramSource};
 use crate::error::HelmError;
-use crate::home::Home;
+use crate::helm_home::HelmHome;
 use crate::limits;
 use crate::run::{self, HelmRun};
 
@@ -23,7 +23,7 @@ pub struct Helm {
 
 impl Helm {
     /// Checks the program at a path by asking for its version.
-    pub fn at(program: &Path) -> Result<Self, HelmError> {
+    pub fn from_path(program: &Path) -> Result<Self, HelmError> {
         let mut helm = Self {
             program: program.to_owned(),
             version: String::new(),
@@ -50,9 +50,9 @@ impl Helm {
 
     /// Copies a program into a new directory in `scratch` and asks for its version. The copy is deleted with this
     /// value. It is only run if it has the signed digest.
-    pub fn copied(source: &ProgramSource<'_>, scratch: &Path) -> Result<Self, HelmError> {
+    pub fn copy_from(source: &ProgramSource<'_>, scratch: &Path) -> Result<Self, HelmError> {
         let copy = PrivateCopy::new(source, scratch)?;
-        let mut helm = Self::at(copy.program())?;
+        let mut helm = Self::from_path(copy.program())?;
         helm.copy = Some(Arc::new(copy));
         Ok(helm)
     }
@@ -76,8 +76,8 @@ impl Helm {
     }
 
     /// Creates a private directory for a run.
-    pub fn home(&self) -> Result<Home, HelmError> {
-        Home::new().map_err(|source| self.failed(source))
+    pub fn home(&self) -> Result<HelmHome, HelmError> {
+        HelmHome::new().map_err(|source| self.failed(source))
     }
 
     pub(crate) fn failed(&self, source: std::io::Error) -> HelmError {
@@ -98,7 +98,7 @@ pub fn version_of_solution(
 ) -> Result<String, HelmError> {
     let copy = PrivateCopy::new(source, scratch)?;
     let program = copy.program();
-    let home = Home::new().map_err(|source| run::failed(program, source))?;
+    let home = HelmHome::new().map_err(|source| run::failed(program, source))?;
     let mut run = HelmRun::of_solution(&home, "-V");
     run.time = limits::VERSION;
     let said = match run::run(program, &run, Cancel::never()) {
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn what_is_no_program_is_said_with_its_path() {
-        let error = Helm::at(Path::new("/nowhere/helm")).unwrap_err();
+        let error = Helm::from_path(Path::new("/nowhere/helm")).unwrap_err();
         assert!(matches!(error, HelmError::Missing(path) if path == Path::new("/nowhere/helm")));
-        let error = Helm::at(Path::new("/dev/null")).unwrap_err();
+        let error = Helm::from_path(Path::new("/dev/null")).unwrap_err();
         assert!(matches!(error, HelmError::Run { .. }), "{error:?}");
-        let error = Helm::at(Path::new("/bin/echo")).unwrap_err();
+        let error = Helm::from_path(Path::new("/bin/echo")).unwrap_err();
         let said = "`/bin/echo` is not Helm 4: it says `version --template={{.Version}}`";
         assert_eq!(error.to_string(), said);
     }

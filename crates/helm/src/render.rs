@@ -1,12 +1,12 @@
 //! Rendering of a chart with values: without a cluster ([`Helm::template`]), or for the next revision of a release in a
 //! cluster ([`Helm::preview`]). Both return the rendered objects as one stream of YAML and write nothing to a cluster.
 
+use progress::Cancel;
 use schemas::{Namespace, ReleaseName};
 use serde_json::{Value, json};
-use watch::Cancel;
 
 use crate::error::HelmError;
-use crate::home::Home;
+use crate::helm_home::HelmHome;
 use crate::install::{ClusterAccess, SKIP_SCHEMA};
 use crate::limits;
 use crate::program::Helm;
@@ -80,7 +80,7 @@ impl Helm {
     ) -> Result<Vec<u8>, HelmError> {
         let home = self.home()?;
         let mut run = self.rendering(&home, "upgrade", rendering)?;
-        let releases = earlier(rendering).to_string();
+        let releases = previous_releases(rendering).to_string();
         let releases = home.write("releases.yaml", releases.as_bytes());
         let releases = releases.map_err(|error| self.failed(error))?;
         run.environment.clone_from(&access.environment);
@@ -106,7 +106,7 @@ impl Helm {
     /// Creates a run for a release, a chart and values.
     fn rendering<'a>(
         &self,
-        home: &'a Home,
+        home: &'a HelmHome,
         verb: &'static str,
         rendering: &ChartRendering<'_>,
     ) -> Result<HelmRun<'a>, HelmError> {
@@ -126,7 +126,7 @@ impl Helm {
 }
 
 /// Returns the releases before this revision: one without objects, unless it is the first revision.
-fn earlier(rendering: &ChartRendering<'_>) -> Value {
+fn previous_releases(rendering: &ChartRendering<'_>) -> Value {
     match rendering.revision.checked_sub(1) {
         None | Some(0) => json!([]),
         Some(revision) => json!([{

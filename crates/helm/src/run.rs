@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use process::{ProgramRun, RunError, RunLimits};
-use watch::Cancel;
+use progress::Cancel;
 
 use crate::error::HelmError;
-use crate::home::Home;
+use crate::helm_home::HelmHome;
 use crate::limits;
 
 /// The exit code of Go's runtime after a fatal error. Helm itself fails only with 1.
@@ -23,7 +23,7 @@ const HELM: &str = "helm";
 #[derive(Debug)]
 pub struct HelmRun<'a> {
     /// The directory with its files.
-    pub home: &'a Home,
+    pub home: &'a HelmHome,
     /// The time limit.
     pub time: Duration,
     /// The time between the request to end and the kill. Zero for programs that leave no incomplete work: they are
@@ -44,21 +44,21 @@ impl<'a> HelmRun<'a> {
     /// Creates a run of Helm that changes nothing. It has a time limit of an hour and no variables, and its output is
     /// captured.
     #[must_use]
-    pub fn new(home: &'a Home, verb: &'static str) -> Self {
-        Self::of(HELM, home, verb)
+    pub fn new(home: &'a HelmHome, verb: &'static str) -> Self {
+        Self::for_program(HELM, home, verb)
     }
 
     /// Creates a run of Helmfile.
-    pub(crate) fn of_helmfile(home: &'a Home, verb: &'static str) -> Self {
-        Self::of("helmfile", home, verb)
+    pub(crate) fn of_helmfile(home: &'a HelmHome, verb: &'static str) -> Self {
+        Self::for_program("helmfile", home, verb)
     }
 
     /// Creates a run of `solution`.
-    pub(crate) fn of_solution(home: &'a Home, verb: &'static str) -> Self {
-        Self::of("solution", home, verb)
+    pub(crate) fn of_solution(home: &'a HelmHome, verb: &'static str) -> Self {
+        Self::for_program("solution", home, verb)
     }
 
-    fn of(program: &'static str, home: &'a Home, verb: &'static str) -> Self {
+    fn for_program(program: &'static str, home: &'a HelmHome, verb: &'static str) -> Self {
         Self {
             home,
             time: Duration::from_hours(1),
@@ -125,7 +125,11 @@ fn in_full(path: &Path, run: &HelmRun<'_>, error: RunError) -> HelmError {
         RunError::Failed { code, said } => {
             // Helmfile uses this exit code too, if it finds no releases.
             let is_broken = code == Some(BROKEN) && program == HELM;
-            let said = if is_broken { broken() } else { words(&said) };
+            let said = if is_broken {
+                crash_message()
+            } else {
+                error_message(&said)
+            };
             HelmError::Failed {
                 program,
                 verb,
@@ -156,14 +160,14 @@ pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
 }
 
 /// Returns the message for a crashed run. Its own output is a stack trace, which does not help users.
-fn broken() -> String {
+fn crash_message() -> String {
     let most = limits::MEMORY >> 20;
     format!("it was terminated, most likely because it ran out of memory: its limit is {most} MiB")
 }
 
 /// Extracts the error message from a program's standard error as one line, without the prefix `Error: ` and without the
 /// advice to use a flag of Helm. Lines before the error are progress messages and output of hooks.
-fn words(stderr: &[u8]) -> String {
+fn error_message(stderr: &[u8]) -> String {
     const ADVICE: &str = "Use --debug flag to render out invalid YAML";
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim();
@@ -187,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_went_wrong_is_told_without_what_was_said_before() {
-        let said = |stderr: &str| words(stderr.as_bytes());
+        let said = |stderr: &str| error_message(stderr.as_bytes());
         let stderr = "level=WARN msg=\"upgrade failed\" name=shop\nError: of a hook\nError: UPGRADE FAILED: a\n\n  b\n";
         assert_eq!(said(stderr), "UPGRADE FAILED: a b");
         assert_eq!(said("Error: a Error: b\n"), "a Error: b");

@@ -1,7 +1,8 @@
-//! Verification of a chart's provenance file: [`Helm::verify`].
+//! Verification of a chart's provenance file: [`Helm::verify`]. `helm verify` checks the signature, so users get the
+//! same result with Helm itself.
 
+use progress::Cancel;
 use schemas::{ChartName, ChartVersion};
-use watch::Cancel;
 
 use crate::error::HelmError;
 use crate::limits;

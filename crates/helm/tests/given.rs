@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use helm::{ClusterAccess, Helm, HelmError, PostRenderer, Release, Upgrade, limits};
+use progress::Cancel;
 use tempfile::TempDir;
-use watch::Cancel;
 
 /// A fake Helm that records its input and the values in the directory `$TOLD`.
 const SCRIPT: &str = r#"
@@ -41,7 +41,7 @@ impl Fake {
         let mut shell = Command::new("sh");
         shell.args(["-c", write, "sh"]).arg(&program).arg(SCRIPT);
         assert!(shell.status().unwrap().success());
-        let helm = Helm::at(&program).unwrap();
+        let helm = Helm::from_path(&program).unwrap();
         Self { directory, helm }
     }
 
@@ -201,7 +201,7 @@ fn an_upgrade_that_is_cancelled_takes_back_what_it_began() {
             }
             ends.store(true, Ordering::Relaxed);
         });
-        let error = fake.upgrade(&access, |_| (), Cancel::when(&ends));
+        let error = fake.upgrade(&access, |_| (), Cancel::from_flag(&ends));
         let error = error.unwrap_err();
         assert!(matches!(error, HelmError::Cancelled(_)), "{error:?}");
     });
@@ -225,7 +225,7 @@ fn what_does_not_end_is_killed_once_that_is_urgent() {
                 then.store(true, Ordering::Relaxed);
             }
         });
-        let cancel = Cancel::when(&ends).at_once_when(&urgent);
+        let cancel = Cancel::from_flag(&ends).at_once_when(&urgent);
         let error = fake.upgrade(&access, |_| (), cancel).unwrap_err();
         assert!(matches!(error, HelmError::Killed { .. }), "{error:?}");
     });

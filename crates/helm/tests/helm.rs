@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use helm::{
     ChartRendering, ClusterAccess, Helm, HelmError, HelmRun, PostRenderer, Release, Upgrade, limits,
 };
-use watch::Cancel;
+use progress::Cancel;
 
 /// Returns the path of an installed program, by its name in `tests/interop/program`.
 fn program(name: &str) -> PathBuf {
@@ -48,12 +48,12 @@ fn traced(directory: &Path, log: &Path) -> Helm {
     let mut shell = Command::new("sh");
     shell.args(["-c", write, "sh"]).arg(&traced).arg(log);
     assert!(shell.arg(program("helm")).status().unwrap().success());
-    Helm::at(&traced).unwrap()
+    Helm::from_path(&traced).unwrap()
 }
 
 #[test]
 fn values_that_a_schema_refuses_are_told_from_other_failures() {
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     let schema = r#"{"required": ["host"], "properties": {"size": {"type": "integer"}}}"#;
     let files = [
         ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
@@ -130,7 +130,7 @@ fn render_as(
     values: &str,
     cancel: Cancel<'_>,
 ) -> Result<String, HelmError> {
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     let rendering = ChartRendering {
         release: &release.parse().unwrap(),
         namespace: &"there".parse().unwrap(),
@@ -148,9 +148,12 @@ fn render_as(
 
 #[test]
 fn helm_4_is_taken_and_helm_3_is_not() {
-    let version = Helm::at(&program("helm")).unwrap().version().to_owned();
+    let version = Helm::from_path(&program("helm"))
+        .unwrap()
+        .version()
+        .to_owned();
     assert!(version.starts_with("v4."), "{version}");
-    let error = Helm::at(&program("helm3")).unwrap_err();
+    let error = Helm::from_path(&program("helm3")).unwrap_err();
     assert!(matches!(&error, HelmError::NotHelm4 { said, .. } if said.starts_with("v3.")));
 }
 
@@ -173,7 +176,7 @@ fn a_chart_is_rendered_as_it_is_told() {
 
 #[test]
 fn nothing_of_the_users_is_seen() {
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     let home = helm.home().unwrap();
     let run = HelmRun::new(&home, "env");
     let said = helm.run(&run, Cancel::never()).unwrap();
@@ -218,13 +221,13 @@ fn a_template_without_end_is_ended() {
             assert!(seen.contains("HELM_PLUGINS="), "{seen}");
             assert!(!seen.contains("CARGO_MANIFEST_DIR="), "{seen}");
         });
-        let error = render_as(RELEASE, without_end, "{}", Cancel::when(&ends)).unwrap_err();
+        let error = render_as(RELEASE, without_end, "{}", Cancel::from_flag(&ends)).unwrap_err();
         assert!(matches!(error, HelmError::Cancelled(_)), "{error:?}");
     });
     assert!(started.elapsed() < limits::RENDERING, "{started:?}");
     assert_eq!(process(RELEASE), None, "helm goes on");
 
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     let home = helm.home().unwrap();
     let chart = home.write("chart.tgz", &chart(without_end)).unwrap();
     let mut run = HelmRun::new(&home, "template");
@@ -278,7 +281,7 @@ fn chart_with_hooks() -> Vec<u8> {
 
 #[test]
 fn a_chart_is_told_that_its_release_is_there() {
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     for upgrade in [false, true] {
         let rendering = ChartRendering {
             release: &"shop".parse().unwrap(),
@@ -346,7 +349,7 @@ impl Awkward {
 #[test]
 fn what_is_rendered_passes_through_a_program() {
     let awkward = Awkward::new("");
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     let home = helm.home().unwrap();
     let chart = home.write("chart.tgz", &chart_with_hooks()).unwrap();
     let mut run = HelmRun::new(&home, "template");
@@ -368,7 +371,7 @@ fn what_is_rendered_passes_through_a_program() {
 #[test]
 fn helm_fails_where_the_program_does() {
     let awkward = Awkward::new("exit 3");
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     let home = helm.home().unwrap();
     let chart = home.write("chart.tgz", &chart_with_hooks()).unwrap();
     let mut run = HelmRun::new(&home, "template");
@@ -450,7 +453,7 @@ const INSTALLED: &str = "[{name: shop, namespace: there, version: 1, info: {stat
 
 #[test]
 fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_given() {
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     for (releases, upgrade) in [("[]", false), (INSTALLED, true)] {
         let awkward = Awkward::new("");
         let access = in_memory(awkward.directory.path(), releases);
@@ -481,7 +484,7 @@ fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_
 /// The server forbids all requests except for its version and its kinds, so the test fails if Helm sends others.
 #[test]
 fn a_change_is_shown_in_the_revision_that_comes_and_no_release_is_looked_at() {
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     for (revision, upgrade) in [(1, false), (2, true), (7, true)] {
         let directory = tempfile::tempdir().unwrap();
         let access = in_memory(directory.path(), INSTALLED);
@@ -507,7 +510,7 @@ fn a_change_is_shown_in_the_revision_that_comes_and_no_release_is_looked_at() {
 
 #[test]
 fn a_release_is_rolled_back_and_uninstalled_and_only_none_is_no_failure() {
-    let helm = Helm::at(&program("helm")).unwrap();
+    let helm = Helm::from_path(&program("helm")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let access = in_memory(directory.path(), INSTALLED);
     let (timeout, cancel) = (Duration::from_mins(1), Cancel::never());

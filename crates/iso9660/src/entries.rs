@@ -1,4 +1,5 @@
-//! The entries of one directory with their identifiers, in the order that a tree requires: [`entries`].
+//! The entries of one directory with their identifiers, in the order that a tree requires: [`entries`]. Names with the
+//! same shortened form get numbered identifiers in the primary tree.
 
 use crate::InputFile;
 use crate::error::PlanError;
@@ -46,7 +47,7 @@ pub(crate) fn entries<'a>(
             name,
             stem: Stem::numbered(0),
         };
-        entry.stem = Stem::of(name, entry.kind());
+        entry.stem = Stem::from_name(name, entry.kind());
         entry
     };
     // Children are sorted by name, and every character is one UCS-2 code unit, so this is the Joliet order.

@@ -1,4 +1,4 @@
-//! The errors of the planner.
+//! The errors of the planner. They state which rule an input violates; the planner writes nothing in this case.
 
 use crate::format::SECTION_SIZE;
 use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_DIRECTORY_SIZE, MAX_FILES, MAX_SECTIONS};

@@ -1,4 +1,5 @@
-//! The input of the planner: the files, the names of the volume and its timestamp.
+//! The input of the planner: the files, the names of the volume and its timestamp. Callers describe files by path,
+//! size and content id, and the planner never reads their bytes.
 
 use std::sync::Arc;
 

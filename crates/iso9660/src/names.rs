@@ -1,4 +1,5 @@
-//! The grammar of path components ([`is_component`]) and their identifiers in the primary tree ([`Stem`]).
+//! The grammar of path components ([`is_component`]) and their identifiers in the primary tree ([`Stem`]). The primary
+//! tree has short names in upper case, so long names are shortened there.
 
 use crate::limits::MAX_COMPONENT_LEN;
 
@@ -43,7 +44,7 @@ pub(crate) struct Stem {
 impl Stem {
     /// Derives the stem of a name: upper case, `_` for other characters, truncated to 30 characters. Files keep their
     /// extension.
-    pub(crate) fn of(name: &str, kind: IdentifierKind) -> Self {
+    pub(crate) fn from_name(name: &str, kind: IdentifierKind) -> Self {
         let (base, extension) = match kind {
             IdentifierKind::Directory => (name, ""),
             IdentifierKind::File => name.rsplit_once('.').unwrap_or((name, "")),
@@ -122,7 +123,7 @@ mod tests {
 
     fn identifier(name: &str, kind: IdentifierKind) -> String {
         let mut out = Vec::new();
-        Stem::of(name, kind).append_identifier(&mut out, kind);
+        Stem::from_name(name, kind).append_identifier(&mut out, kind);
         String::from_utf8(out).unwrap()
     }
 
@@ -194,7 +195,7 @@ mod tests {
     fn stems_sort_as_ecma_119_9_3_says() {
         // The order of file names padded with spaces, then of extensions padded with spaces.
         let mut names = ["AB.X", "AB", "ABC", "A_B", "A.ZZZ", "AB.XA", "A0.A", "AB._"];
-        names.sort_by_key(|name| Stem::of(name, IdentifierKind::File));
+        names.sort_by_key(|name| Stem::from_name(name, IdentifierKind::File));
         assert_eq!(
             names,
             ["A.ZZZ", "A0.A", "AB", "AB.X", "AB.XA", "AB._", "ABC", "A_B"]
@@ -204,10 +205,10 @@ mod tests {
     #[test]
     fn numbered_stems_are_recognised() {
         assert!(Stem::numbered(0).looks_numbered());
-        assert!(Stem::of("x1234567", IdentifierKind::File).looks_numbered());
+        assert!(Stem::from_name("x1234567", IdentifierKind::File).looks_numbered());
         for other in ["x123456", "x12345678", "y1234567", "x123456a", "x1234567.a"] {
             assert!(
-                !Stem::of(other, IdentifierKind::File).looks_numbered(),
+                !Stem::from_name(other, IdentifierKind::File).looks_numbered(),
                 "{other}"
             );
         }

@@ -1,4 +1,5 @@
-//! The timestamp of an image and its two encodings (ECMA-119 8.4.26.1 and 9.1.5).
+//! The timestamp of an image and its two encodings (ECMA-119 8.4.26.1 and 9.1.5). All times in an image are the same,
+//! so that its bytes do not depend on the time of the build.
 
 /// Seconds since 1970-01-01T00:00:00Z, from 1980-01-01 to the end of 2099.
 ///

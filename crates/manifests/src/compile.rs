@@ -13,7 +13,7 @@ use schemas::{ImageReference, Namespace, PodTemplatePath, printable_within};
 use serde_json::{Map, Value};
 
 use crate::image::{self, KnownImages, Mention};
-use crate::namespace::{self, NamespaceHint, Unclear};
+use crate::namespace::{self, AmbiguousText, NamespaceHint};
 use crate::reference::{EXAMPLE, Hint};
 use crate::{limits, template};
 
@@ -50,7 +50,7 @@ pub enum CompileQuestion {
     /// known.
     Repository(String),
     /// A text that may be one of the release's own namespaces, which only its author can decide.
-    Namespace(Unclear),
+    Namespace(AmbiguousText),
     /// An invalid placeholder.
     Placeholder(placeholder::PlaceholderError),
 }
@@ -84,10 +84,10 @@ struct ContextHints {
 
 impl ContextHints {
     /// Returns the hints of a field's name. Names are compiled too, and the name within a placeholder is not a hint.
-    fn of(name: &str) -> Self {
+    fn from_name(name: &str) -> Self {
         let name = if name.contains("$(") { "" } else { name };
         Self {
-            hint: Hint::of(name),
+            hint: Hint::from_name(name),
             said: NamespaceHint::by_field(name),
             selects: name == "namespaceSelector",
         }
@@ -95,7 +95,7 @@ impl ContextHints {
 
     /// Returns the hints that the name of a variable gives about its value.
     fn of_variable(name: &str) -> Self {
-        let of_field = Self::of(name);
+        let of_field = Self::from_name(name);
         let said = match of_field.said {
             NamespaceHint::Nothing => NamespaceHint::by_variable(name),
             said => said,
@@ -104,7 +104,7 @@ impl ContextHints {
     }
 
     /// Returns the hint about namespaces in the text.
-    fn said(self) -> NamespaceHint {
+    fn namespace_hint(self) -> NamespaceHint {
         match (self.said, self.hint) {
             (NamespaceHint::Nothing, Hint::Image | Hint::Named) => NamespaceHint::Other,
             (NamespaceHint::Nothing, Hint::None | Hint::Reported) if self.selects => {
@@ -134,18 +134,18 @@ impl TextWalk<'_> {
                 ("metadata", Value::Object(metadata)) => {
                     let others = metadata.iter_mut().filter(|(key, _)| *key != "name");
                     for (key, value) in others {
-                        self.at("metadata", |walk| {
-                            walk.field(key, value, ContextHints::of(key));
+                        self.descend("metadata", |walk| {
+                            walk.field(key, value, ContextHints::from_name(key));
                         });
                     }
                 }
-                (key, value) => self.field(key, value, ContextHints::of(key)),
+                (key, value) => self.field(key, value, ContextHints::from_name(key)),
             }
         }
     }
 
     /// Calls `act` with a position one step deeper.
-    fn at(&mut self, step: &str, act: impl FnOnce(&mut Self)) {
+    fn descend(&mut self, step: &str, act: impl FnOnce(&mut Self)) {
         let length = self.pointer.len();
         self.pointer.push('/');
         self.pointer
@@ -160,7 +160,7 @@ impl TextWalk<'_> {
         if key == EXAMPLE {
             return;
         }
-        self.at(key, |walk| walk.value(value, about));
+        self.descend(key, |walk| walk.value(value, about));
     }
 
     fn value(&mut self, value: &mut Value, about: ContextHints) {
@@ -182,13 +182,13 @@ impl TextWalk<'_> {
                     };
                     let hint = about.hint.or(of_flag);
                     is_told = item.as_str().is_some_and(is_flag_of_namespace);
-                    of_flag = item.as_str().map_or(Hint::None, Hint::after);
+                    of_flag = item.as_str().map_or(Hint::None, Hint::from_argument);
                     let about = ContextHints {
                         hint,
                         said,
                         ..about
                     };
-                    self.at(&index.to_string(), |walk| walk.value(item, about));
+                    self.descend(&index.to_string(), |walk| walk.value(item, about));
                 }
             }
             Value::Object(fields) => {
@@ -196,14 +196,14 @@ impl TextWalk<'_> {
                 // The name of a variable describes its `value`; the label of a selector describes its `values`.
                 let [name, label] = [text("name"), text("key")];
                 let of_value = name.map(ContextHints::of_variable);
-                let of_values = label.map(ContextHints::of);
+                let of_values = label.map(ContextHints::from_name);
                 for (key, value) in fields {
                     let by_other = match key.as_str() {
                         "value" => of_value,
                         "values" => of_values,
                         _ => None,
                     };
-                    let of_key = by_other.unwrap_or_else(|| ContextHints::of(key));
+                    let of_key = by_other.unwrap_or_else(|| ContextHints::from_name(key));
                     let selects = about.selects || of_key.selects;
                     self.field(key, value, ContextHints { selects, ..of_key });
                 }
@@ -236,7 +236,7 @@ impl TextWalk<'_> {
                 PlaceholderPiece::Text(_) => compiled.push_str(&self.images(written, hint)),
             }
         }
-        compiled = self.namespaces(compiled, ContextHints { hint, ..about }.said());
+        compiled = self.namespaces(compiled, ContextHints { hint, ..about }.namespace_hint());
         (compiled != text).then_some(compiled)
     }
 
@@ -261,7 +261,7 @@ impl TextWalk<'_> {
         let Ok(pieces) = placeholder::pieces(&text) else {
             return text;
         };
-        let apart = apart(&pieces);
+        let apart = excluded_ranges(&pieces);
         let rewritten = namespace::rewrite(&text, &apart, self.compiler.namespaces, said);
         for unclear in rewritten.unclear {
             self.remark(CompileQuestion::Namespace(unclear));
@@ -291,7 +291,7 @@ fn is_flag_of_namespace(argument: &str) -> bool {
 }
 
 /// Returns the ranges of placeholders and escaped literals.
-fn apart(pieces: &[(Range<usize>, PlaceholderPiece<'_>)]) -> Vec<Range<usize>> {
+fn excluded_ranges(pieces: &[(Range<usize>, PlaceholderPiece<'_>)]) -> Vec<Range<usize>> {
     let mut end = 0;
     let mut apart = Vec::new();
     for (range, piece) in pieces {
@@ -567,7 +567,7 @@ mod tests {
                 ),
                 (
                     of("args/3"),
-                    CompileQuestion::Namespace(Unclear {
+                    CompileQuestion::Namespace(AmbiguousText {
                         namespace: "org-system".parse().unwrap(),
                         written: "web.org-system".to_owned(),
                         meant: "web.$(namespace:org-system)".to_owned(),

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemas::DocumentCost;
-use schemas::yaml::{self, Part};
+use schemas::yaml::{self, DocumentText};
 use serde_json::Value;
 
 use crate::error::{DocumentPlace, ManifestsError};
-use crate::{ManifestFile, limits, shown};
+use crate::{ManifestFile, display_text, limits};
 
 /// An object in a manifest file.
 #[derive(Clone, Debug)]
@@ -59,7 +59,11 @@ impl ManifestObject<'_> {
     /// Returns the kind and name for messages.
     #[must_use]
     pub fn title(&self) -> String {
-        format!("{} `{}`", shown(self.kind()), shown(self.name()))
+        format!(
+            "{} `{}`",
+            display_text(self.kind()),
+            display_text(self.name())
+        )
     }
 }
 
@@ -89,13 +93,13 @@ pub struct ManifestObjects<'a> {
     /// The documents without a kind, which are not objects.
     pub kindless: Vec<(DocumentPlace, Value)>,
     /// The objects that are left out because an equal one precedes them.
-    pub repeated: Vec<Repeated>,
+    pub repeated: Vec<RepeatedObject>,
     cost: DocumentCost,
 }
 
 /// An object that occurs twice with the same content.
 #[derive(Clone, Debug)]
-pub struct Repeated {
+pub struct RepeatedObject {
     /// The position of the kept object.
     pub one: DocumentPlace,
     /// The position of the repeated object.
@@ -121,7 +125,7 @@ pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsE
     let mut objects = ManifestObjects::default();
     let mut errors = Vec::new();
     for file in files {
-        let name: Arc<str> = shown(&file.name).into();
+        let name: Arc<str> = display_text(&file.name).into();
         let parts = yaml::parts(&file.bytes).unwrap_or_else(|source| {
             let file = name.to_string();
             errors.push(ManifestsError::Stream { file, source });
@@ -147,7 +151,11 @@ pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsE
 }
 
 impl<'a> ManifestObjects<'a> {
-    fn read(&mut self, place: &DocumentPlace, part: Part<'a>) -> Result<(), ManifestsError> {
+    fn read(
+        &mut self,
+        place: &DocumentPlace,
+        part: DocumentText<'a>,
+    ) -> Result<(), ManifestsError> {
         let document = part.document().map_err(|source| ManifestsError::Yaml {
             place: place.clone(),
             source,
@@ -216,7 +224,7 @@ impl<'a> ManifestObjects<'a> {
                     kept.push(object);
                 }
                 Some(one) if one.value == object.value => {
-                    self.repeated.push(Repeated {
+                    self.repeated.push(RepeatedObject {
                         one: one.place.clone(),
                         what: object.title(),
                         other: object.place,

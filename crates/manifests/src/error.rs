@@ -1,4 +1,5 @@
-//! Errors of reading manifests, each with its file and document, and of patching objects.
+//! Errors of reading manifests, each with its file and document, and of patching objects. Messages name the place, so
+//! that an author finds the object in a large file.
 
 use std::fmt;
 use std::sync::Arc;

@@ -109,14 +109,14 @@ impl Expansion {
             match piece {
                 PlaceholderPiece::Text(text) => expanded.push_str(text),
                 PlaceholderPiece::Placeholder(placeholder) => {
-                    expanded.push_str(&self.meant(placeholder)?);
+                    expanded.push_str(&self.resolve_placeholder(placeholder)?);
                 }
             }
         }
         Ok(Value::String(expanded))
     }
 
-    fn meant(&self, placeholder: &Placeholder) -> Result<String, ResolveError> {
+    fn resolve_placeholder(&self, placeholder: &Placeholder) -> Result<String, ResolveError> {
         Ok(match placeholder {
             Placeholder::Image { part, image } => self.image(image)?.part(*part),
             Placeholder::Namespace(name) => {

@@ -117,7 +117,7 @@ pub enum Mention {
 }
 
 impl Mention {
-    fn of(token: &str, hint: Hint) -> Self {
+    fn from_token(token: &str, hint: Hint) -> Self {
         match hint {
             Hint::Image => Self::Container,
             Hint::Named => Self::Name,
@@ -158,7 +158,7 @@ pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> ImageRewr
                 end = range.end;
             }
             Some(ReferencedImage::Unknown(reference)) if said => {
-                let mention = Mention::of(token, hint);
+                let mention = Mention::from_token(token, hint);
                 rewritten.unknown.push((reference, mention));
             }
             Some(ReferencedImage::Unknown(_)) | None => {}

@@ -1,5 +1,5 @@
-//! Kinds of objects in a release that may define custom resources: their scope, and their plural names in URLs and RBAC
-//! rules.
+//! Kinds of objects in a release that may define custom resources: their scope, and their plural names in URLs and
+//! RBAC rules. They are needed before the release is installed, when no cluster can be asked about its kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use crate::document::text;
 pub struct ObjectKinds(
     /// The defined kinds by group and kind. Without this index, an archive with many definitions and many objects would
     /// take quadratic time.
-    BTreeMap<String, BTreeMap<String, Defined>>,
+    BTreeMap<String, BTreeMap<String, DefinedKind>>,
 );
 
 #[derive(Clone, Debug)]
-struct Defined {
+struct DefinedKind {
     plural: String,
     of_cluster: bool,
 }
@@ -30,7 +30,7 @@ impl ObjectKinds {
         for definition in definitions.into_iter().map(Definition) {
             let group = kinds.0.entry(definition.group().to_owned()).or_default();
             let kind = definition.kind().to_owned();
-            let defined = group.entry(kind).or_insert_with(|| Defined {
+            let defined = group.entry(kind).or_insert_with(|| DefinedKind {
                 plural: definition.plural().to_owned(),
                 of_cluster: false,
             });
@@ -39,7 +39,7 @@ impl ObjectKinds {
         kinds
     }
 
-    fn find(&self, group: &str, kind: &str) -> Option<&Defined> {
+    fn find(&self, group: &str, kind: &str) -> Option<&DefinedKind> {
         self.0.get(group)?.get(kind)
     }
 

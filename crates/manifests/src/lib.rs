@@ -7,47 +7,47 @@
 //! Open `document.rs` first, which defines the parsed objects, then `compile.rs`, and `expand.rs` for the reverse
 //! direction. The format of compiled objects is in docs/reference/format-manifests.md.
 
+mod builtin_kinds;
 mod compile;
 mod definition;
 mod document;
 mod error;
 mod expand;
 mod image;
+mod image_references;
 mod kinds;
 pub mod limits;
-mod named;
 mod namespace;
 mod parts;
 mod patch;
 mod read;
 pub mod reference;
 mod rendered;
-mod served;
 mod strategic;
 mod target;
 mod template;
 
+pub use builtin_kinds::{DiscoveredKind, served_by_kubernetes};
 pub use compile::{CompileQuestion, Compiler, Remark};
 pub use definition::{Definition, is_definition};
-pub use document::{ManifestObject, ManifestObjects, Repeated, list, parse, parse_all, text};
+pub use document::{ManifestObject, ManifestObjects, RepeatedObject, list, parse, parse_all, text};
 pub use error::{DocumentPlace, ManifestsError, PatchError};
 pub use expand::{Address, Expansion, ResolveError};
 pub use image::{KnownImages, Mention};
+pub use image_references::{default_images, default_texts, named_images, pod_images};
 pub use kinds::ObjectKinds;
-pub use named::{default_images, default_texts, named_images, pod_images};
-pub use namespace::Unclear;
+pub use namespace::AmbiguousText;
 pub use parts::{ImageParts, image_parts, reference_in_parts};
 pub use patch::{CheckedPatch, patch};
-pub use read::{ManifestFile, ManifestFiles, PassedOver, read};
+pub use read::{ManifestFile, ManifestFiles, SkippedFile, read};
 pub use rendered::{
     RenderedError, RenderedLine, RenderedObject, differing, rendered, rendered_line,
 };
-pub use served::{DiscoveredKind, served_by_kubernetes};
 pub use template::pod_specs;
 
 /// Returns a text of a manifest in a form that is safe to show: shortened to one line, without control characters of a
 /// terminal or backticks of Markdown.
 #[must_use]
-pub fn shown(text: &str) -> String {
+pub fn display_text(text: &str) -> String {
     schemas::printable_within(text, limits::SHOWN).replace('`', "'")
 }

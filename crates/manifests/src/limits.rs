@@ -1,4 +1,5 @@
-//! The limits for reading manifests, each with its reason.
+//! The limits for reading manifests, each with its reason. They bound the memory that manifests of a publisher can
+//! use.
 
 /// Bytes in the files of one release. The largest known releases have 5 MiB.
 pub const FILES_SIZE: u64 = 64 * 1024 * 1024;

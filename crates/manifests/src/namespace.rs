@@ -13,12 +13,12 @@ use schemas::Namespace;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamespaceRewrite {
     pub(crate) text: String,
-    pub(crate) unclear: Vec<Unclear>,
+    pub(crate) unclear: Vec<AmbiguousText>,
 }
 
 /// A text that may be a namespace or another word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unclear {
+pub struct AmbiguousText {
     /// The namespace.
     pub namespace: Namespace,
     /// The original text.
@@ -106,18 +106,18 @@ pub(crate) fn rewrite(
             unclear: Vec::new(),
         };
     }
-    let words = words(text, apart);
+    let words = split_words(text, apart);
     let mut scan = WordScan {
         text,
         namespaces,
         said,
-        governed: Governed::No,
+        governed: NamespaceEvidence::No,
         bracketed: false,
         done: 0,
         rewritten: NamespaceRewrite::default(),
     };
     for index in 0..words.len() {
-        scan.word(&words, index);
+        scan.scan_word(&words, index);
     }
     scan.rewritten.text.push_str(&text[scan.done..]);
     scan.rewritten
@@ -140,7 +140,7 @@ fn is_of_word(c: char) -> bool {
 }
 
 /// Splits a text into words. A sequence of dashes and dots alone is not a word.
-fn words<'a>(text: &'a str, apart: &[Range<usize>]) -> Vec<Word<'a>> {
+fn split_words<'a>(text: &'a str, apart: &[Range<usize>]) -> Vec<Word<'a>> {
     let mut words = Vec::new();
     let mut position = 0;
     let end = text.len()..text.len();
@@ -167,7 +167,7 @@ fn words<'a>(text: &'a str, apart: &[Range<usize>]) -> Vec<Word<'a>> {
 
 /// The evidence in the preceding text that a word is a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Governed {
+enum NamespaceEvidence {
     /// The name of the whole text.
     ByName,
     /// A field, flag or list within the text.
@@ -180,7 +180,7 @@ struct WordScan<'a> {
     text: &'a str,
     namespaces: &'a [Namespace],
     said: NamespaceHint,
-    governed: Governed,
+    governed: NamespaceEvidence,
     /// True within a list in brackets.
     bracketed: bool,
     /// The length of the input that has been written to the output.
@@ -202,7 +202,7 @@ struct WordContext<'a> {
 }
 
 impl<'a> WordContext<'a> {
-    fn of(text: &'a str, words: &'a [Word<'a>], index: usize) -> Self {
+    fn new(text: &'a str, words: &'a [Word<'a>], index: usize) -> Self {
         let word = &words[index].range;
         let previous = index.checked_sub(1).map(|index| &words[index]);
         let next = words.get(index + 1);
@@ -246,10 +246,10 @@ impl<'a> WordContext<'a> {
 }
 
 impl WordScan<'_> {
-    fn word(&mut self, words: &[Word<'_>], index: usize) {
+    fn scan_word(&mut self, words: &[Word<'_>], index: usize) {
         let word = &words[index];
-        let around = WordContext::of(self.text, words, index);
-        self.govern(&around);
+        let around = WordContext::new(self.text, words, index);
+        self.update_evidence(&around);
         if word.text.contains('.') {
             self.dns(word, &around);
             return;
@@ -263,18 +263,18 @@ impl WordScan<'_> {
         };
         if self.is_clear(&around) {
             self.replace(word.range.clone(), namespace);
-        } else if let Some(end) = self.unclear(word, &around) {
-            self.doubt(word.range.start..end, word.range.clone(), namespace);
+        } else if let Some(end) = self.find_ambiguity(word, &around) {
+            self.record_ambiguity(word.range.start..end, word.range.clone(), namespace);
         }
     }
 
     /// Updates the evidence for the next words from the text before the current one.
-    fn govern(&mut self, around: &WordContext<'_>) {
+    fn update_evidence(&mut self, around: &WordContext<'_>) {
         let when = |holds: bool| {
             if holds {
-                Governed::Within
+                NamespaceEvidence::Within
             } else {
-                Governed::No
+                NamespaceEvidence::No
             }
         };
         let flag = around.previous.starts_with('-') && is_named(around.previous);
@@ -284,9 +284,9 @@ impl WordScan<'_> {
             "" | "[" | "-" if around.first => {
                 self.bracketed = before == "[";
                 if self.said == NamespaceHint::Namespace {
-                    Governed::ByName
+                    NamespaceEvidence::ByName
                 } else {
-                    Governed::No
+                    NamespaceEvidence::No
                 }
             }
             // The operators of assignments, selectors and PromQL matchers, and the default of a shell variable.
@@ -294,12 +294,12 @@ impl WordScan<'_> {
                 self.bracketed = before.ends_with('[');
                 when(around.label || is_named(around.previous))
             }
-            "" | "," if flag && !around.before.is_empty() => Governed::Within,
+            "" | "," if flag && !around.before.is_empty() => NamespaceEvidence::Within,
             "," | "|" | ";" if self.bracketed || !quoted => self.governed,
             // The next item of a YAML list.
             "-" if around.before.contains('\n') => self.governed,
-            "" if self.governed == Governed::ByName => self.governed,
-            _ => Governed::No,
+            "" if self.governed == NamespaceEvidence::ByName => self.governed,
+            _ => NamespaceEvidence::No,
         };
     }
 
@@ -310,8 +310,8 @@ impl WordScan<'_> {
         let blanks = around.after.starts_with(' ') || around.before.ends_with(' ');
         let listed = around.before.contains([',', '|', ';']);
         // The text of a namespace field can still be prose.
-        let is_prose = self.governed == Governed::ByName && blanks && !listed;
-        let governed = self.governed != Governed::No && !is_key && !is_path && !is_prose;
+        let is_prose = self.governed == NamespaceEvidence::ByName && blanks && !listed;
+        let governed = self.governed != NamespaceEvidence::No && !is_key && !is_path && !is_prose;
         // `system:serviceaccount:NAMESPACE:NAME`, and paths of the API such as `/api/v1/namespaces/NAMESPACE/pods`.
         let of_account =
             around.before == ":" && matches!(around.previous, "serviceaccount" | "serviceaccounts");
@@ -322,7 +322,7 @@ impl WordScan<'_> {
     }
 
     /// Returns the end of the ambiguous text if the word may be the namespace with this name.
-    fn unclear(&self, word: &Word<'_>, around: &WordContext<'_>) -> Option<usize> {
+    fn find_ambiguity(&self, word: &Word<'_>, around: &WordContext<'_>) -> Option<usize> {
         if self.said == NamespaceHint::Other {
             return None;
         }
@@ -331,7 +331,8 @@ impl WordScan<'_> {
         // `-n` is a namespace for kubectl and Helm, but other programs use it differently.
         let by_flag = around.previous == "-n" && matches!(before.as_str(), "" | "=" | ",");
         let by_itself = alone && self.said == NamespaceHint::Anything;
-        let is_one = self.governed != Governed::No || by_flag || around.is_listed() || by_itself;
+        let is_one =
+            self.governed != NamespaceEvidence::No || by_flag || around.is_listed() || by_itself;
         let of_object = around.as_object().map(|name| name.range.end);
         of_object.or(is_one.then_some(word.range.end))
     }
@@ -361,7 +362,7 @@ impl WordScan<'_> {
                 self.replace(range, namespace);
             } else if index + 1 == labels.len() && labels.len() == 2 || (of_service && !of_variable)
             {
-                self.doubt(word.range.clone(), range, namespace);
+                self.record_ambiguity(word.range.clone(), range, namespace);
             }
         }
     }
@@ -374,13 +375,13 @@ impl WordScan<'_> {
     }
 
     /// Records an ambiguous text. `name` is the range of the namespace's name in it.
-    fn doubt(&mut self, range: Range<usize>, name: Range<usize>, namespace: &Namespace) {
+    fn record_ambiguity(&mut self, range: Range<usize>, name: Range<usize>, namespace: &Namespace) {
         let written = &self.text[range.clone()];
         let (before, after) = (
             &self.text[range.start..name.start],
             &self.text[name.end..range.end],
         );
-        let unclear = Unclear {
+        let unclear = AmbiguousText {
             namespace: namespace.clone(),
             written: written.to_owned(),
             meant: format!("{before}{}{after}", placeholder(namespace)),

@@ -111,7 +111,7 @@ fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
     for document in documents {
         // Helm charts keep the values that all subcharts share in this field.
         let scope = match &document["global"] {
-            Value::Object(global) => Scope::default().within(global, "global"),
+            Value::Object(global) => Scope::default().nested(global, "global"),
             _ => Scope::default(),
         };
         if document.is_object() {
@@ -193,7 +193,7 @@ struct Scope {
 
 impl Scope {
     /// Returns the scope within a mapping, whose own fields take precedence.
-    fn within(&self, fields: &Map<String, Value>, path: &str) -> Self {
+    fn nested(&self, fields: &Map<String, Value>, path: &str) -> Self {
         let own = |keys: &[&str]| {
             keys.iter()
                 .find_map(|key| Some(Rc::new((joined(path, key), scalar(fields, key)?))))
@@ -238,7 +238,7 @@ impl<'a> PartsWalk<'a> {
         if !key.is_empty() {
             append(&mut self.path, '.', key);
         }
-        let is_image = Hint::of(key).says_image();
+        let is_image = Hint::from_name(key).says_image();
         match value {
             Value::Object(fields) => self.mapping(fields, is_image, scope),
             Value::Array(items) => {
@@ -257,7 +257,7 @@ impl<'a> PartsWalk<'a> {
         if self.found.len() > limits::REMARKS {
             return;
         }
-        let scope = scope.within(fields, &self.path);
+        let scope = scope.nested(fields, &self.path);
         if let Some((written, used)) = reference_in_parts(fields, is_image) {
             let used = used.into_iter().map(|field| joined(&self.path, field));
             self.add(written, &used.collect::<Vec<_>>());
@@ -273,7 +273,7 @@ impl<'a> PartsWalk<'a> {
 
     /// Adds the image in a field whose registry and tag are in other fields.
     fn name(&mut self, fields: &Map<String, Value>, key: &str, name: &str, scope: &Scope) {
-        let is_image = Hint::of(key).says_image() && key.to_lowercase().ends_with("image");
+        let is_image = Hint::from_name(key).says_image() && key.to_lowercase().ends_with("image");
         if !is_image
             || name == PROVIDED
             || name.is_empty()

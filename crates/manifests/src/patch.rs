@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 use crate::document::{ManifestObject, text};
 use crate::error::PatchError;
-use crate::target::{Target, Texts};
-use crate::{limits, shown, strategic};
+use crate::target::{Target, TextMatch};
+use crate::{display_text, limits, strategic};
 
 /// Applies a patch to all objects that match its target.
 pub fn patch(objects: &mut [ManifestObject<'_>], patch: &Patch) -> Result<(), PatchError> {
@@ -45,18 +45,18 @@ pub struct CheckedPatch {
 impl CheckedPatch {
     /// Parses the texts of a patch.
     pub fn new(patch: &Patch) -> Result<Self, PatchError> {
-        let method = PatchMethod::of(patch)?;
+        let method = PatchMethod::from_patch(patch)?;
         // In the former fields `merge` and `json`, the texts of a target are literal.
         let texts = match method {
-            _ if patch.patch.is_some() => Texts::Expressions,
-            _ => Texts::Plain,
+            _ if patch.patch.is_some() => TextMatch::Expressions,
+            _ => TextMatch::Plain,
         };
         if patch.target != PatchTarget::default() {
             let target = Target::read(patch.target.clone(), texts)?;
             return Ok(Self { target, method });
         }
-        let named = method.named().ok_or(PatchError::Target)?;
-        let target = Target::read(named, Texts::Plain)?;
+        let named = method.identified_object().ok_or(PatchError::Target)?;
+        let target = Target::read(named, TextMatch::Plain)?;
         Ok(Self { target, method })
     }
 
@@ -81,7 +81,8 @@ impl CheckedPatch {
     /// Applies the patch to an object.
     pub fn apply(&self, value: &mut Value) -> Result<(), PatchError> {
         let before = identity(value);
-        let [kind, name] = ["/kind", "/metadata/name"].map(|pointer| shown(text(value, pointer)));
+        let [kind, name] =
+            ["/kind", "/metadata/name"].map(|pointer| display_text(text(value, pointer)));
         let title = format!("{kind} `{name}`");
         match &self.method {
             PatchMethod::Merge(merge) => json_patch::merge(value, merge),
@@ -106,7 +107,7 @@ enum PatchMethod {
 }
 
 impl PatchMethod {
-    fn of(patch: &Patch) -> Result<Self, PatchError> {
+    fn from_patch(patch: &Patch) -> Result<Self, PatchError> {
         match (&patch.patch, &patch.merge, &patch.json) {
             (Some(Value::String(text)), None, None) => {
                 Self::read(yaml::from_slice(text.as_bytes()).map_err(PatchError::Text)?)
@@ -140,7 +141,7 @@ impl PatchMethod {
     }
 
     /// Returns the object that the patch itself identifies, if it has no target.
-    fn named(&self) -> Option<PatchTarget> {
+    fn identified_object(&self) -> Option<PatchTarget> {
         let Self::Tree(tree) = self else {
             return None;
         };
@@ -193,7 +194,7 @@ fn operate(
 ) -> Result<(), PatchError> {
     let mut brought = DocumentCost::default();
     for operation in operations {
-        if let Some((part, below)) = brings(value, operation) {
+        if let Some((part, below)) = added_value(value, operation) {
             brought.add(part);
             if !is_small(&brought) {
                 return Err(PatchError::Brought(title.to_owned()));
@@ -212,7 +213,7 @@ fn operate(
 }
 
 /// Returns the value that an operation adds, and its depth in the object.
-fn brings<'a>(value: &'a Value, operation: &'a PatchOperation) -> Option<(&'a Value, usize)> {
+fn added_value<'a>(value: &'a Value, operation: &'a PatchOperation) -> Option<(&'a Value, usize)> {
     let (part, path) = match operation {
         PatchOperation::Add(operation) => (Some(&operation.value), &operation.path),
         PatchOperation::Replace(operation) => (Some(&operation.value), &operation.path),

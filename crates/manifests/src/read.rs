@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::ManifestsError;
-use crate::{limits, shown};
+use crate::{display_text, limits};
 
 /// A file with manifests.
 #[derive(Clone, Debug)]
@@ -25,12 +25,12 @@ pub struct ManifestFiles {
     /// The files in the order of their paths.
     pub files: Vec<ManifestFile>,
     /// The skipped files.
-    pub passed_over: Vec<PassedOver>,
+    pub passed_over: Vec<SkippedFile>,
 }
 
 /// A file of a directory that is skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct SkippedFile {
     /// The path below the directory, which is safe to show.
     pub file: String,
     /// The reason.
@@ -68,7 +68,7 @@ pub fn read(path: &Path) -> Result<ManifestFiles, ManifestsError> {
         // Each file may use only the rest of the total, so that no more than the total is ever read.
         let bytes = files::read(&path, schemas::limits::YAML_STREAM_SIZE.min(left))?;
         left -= bytes.len() as u64;
-        let name = below(&root, &path);
+        let name = relative_path(&root, &path);
         read.files.push(ManifestFile { name, bytes });
     }
     if read.files.is_empty() {
@@ -99,7 +99,7 @@ fn is_packed(bytes: &[u8]) -> bool {
 /// Returns the manifest files below a directory, sorted by path.
 fn paths(
     root: &Path,
-    passed_over: &mut Vec<PassedOver>,
+    passed_over: &mut Vec<SkippedFile>,
     shown_root: &str,
 ) -> Result<Vec<PathBuf>, ManifestsError> {
     let too_much = |what: String| ManifestsError::Directory {
@@ -126,8 +126,8 @@ fn paths(
                 }
                 open.push((path, depth + 1));
             } else if let Some(why) = why_not(&path, root, metadata.is_symlink()) {
-                let file = shown(&below(root, &path));
-                passed_over.push(PassedOver { file, why });
+                let file = display_text(&relative_path(root, &path));
+                passed_over.push(SkippedFile { file, why });
             } else {
                 found.push(path);
             }
@@ -143,7 +143,7 @@ fn paths(
 }
 
 /// Returns the path of a file below a directory.
-fn below(root: &Path, path: &Path) -> String {
+fn relative_path(root: &Path, path: &Path) -> String {
     let path = path.strip_prefix(root).unwrap_or(path);
     path.to_string_lossy().into_owned()
 }

@@ -64,11 +64,11 @@ const TELEMETRY: [&str; 2] = ["otel", "telemetry"];
 impl Hint {
     /// Returns the hint of the name of a variable, flag or field.
     #[must_use]
-    pub fn of(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         if name.to_lowercase().starts_with("related_image_") {
             return Self::Image;
         }
-        let words: Vec<String> = words(name).map(str::to_lowercase).collect();
+        let words: Vec<String> = split_name(name).map(str::to_lowercase).collect();
         let Some(last) = words.iter().rposition(|word| word.contains("image")) else {
             let is_reported = words.iter().any(|word| TELEMETRY.contains(&word.as_str()));
             return if is_reported {
@@ -92,9 +92,9 @@ impl Hint {
 
     /// Returns the hint of an argument about the next one, which is its value if the argument is a flag.
     #[must_use]
-    pub fn after(argument: &str) -> Self {
+    pub fn from_argument(argument: &str) -> Self {
         if argument.starts_with('-') && !argument.contains(['=', ' ']) {
-            Self::of(argument)
+            Self::from_name(argument)
         } else {
             Self::None
         }
@@ -117,7 +117,7 @@ impl Hint {
 }
 
 /// Splits a name into words: `SOME_NAME`, `some-name`, `some.name`, `someName`.
-fn words(name: &str) -> impl Iterator<Item = &str> {
+fn split_name(name: &str) -> impl Iterator<Item = &str> {
     let parts = name.split(|c: char| !c.is_alphanumeric());
     parts.flat_map(|part| {
         let mut before = None;
@@ -226,7 +226,7 @@ pub(crate) fn named_tokens(
         let hint = about.or(said).or(of_field);
         // Quotes, continued lines and the dashes of lists may separate a flag from its value.
         if !matches!(token, "" | "\\" | "-") {
-            said = Hint::after(token);
+            said = Hint::from_argument(token);
         }
         (range, hint)
     })
@@ -262,7 +262,7 @@ fn image_field(text: &str, end: usize) -> Option<Range<usize>> {
         }
         None => false,
     };
-    if !is_field || !Hint::of(name).says_image() {
+    if !is_field || !Hint::from_name(name).says_image() {
         return None;
     }
     let quote = value.chars().next().filter(|c| QUOTES.contains(c));
@@ -392,7 +392,7 @@ mod tests {
             ("APP_TELEMETRY_DEFAULTS", Hint::Reported),
             ("OTEL_COLLECTOR_IMAGE", Hint::Named),
         ] {
-            assert_eq!(Hint::of(name), hint, "{name}");
+            assert_eq!(Hint::from_name(name), hint, "{name}");
         }
     }
 

@@ -11,7 +11,7 @@ use schemas::yaml::{self, StreamError, YamlCause, YamlError};
 use serde_json::Value;
 
 use crate::document::text;
-use crate::{limits, shown};
+use crate::{display_text, limits};
 
 /// An object of a rendering.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
     let mut objects = Vec::new();
     let mut cost = DocumentCost::default();
     for part in yaml::parts(rendering)? {
-        let file: Arc<str> = shown(source(part.text)).into();
+        let file: Arc<str> = display_text(source(part.text)).into();
         let unusable = |source| RenderedError::Yaml {
             file: Arc::clone(&file),
             source,

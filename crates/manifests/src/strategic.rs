@@ -45,7 +45,7 @@ pub(crate) fn merge(object: &mut Value, patch: &Map<String, Value>) -> Result<()
 
 /// The state of a value after a patch.
 #[derive(PartialEq)]
-enum Left {
+enum PatchedValue {
     Something,
     Nothing,
 }
@@ -55,15 +55,15 @@ fn merge_map(
     map: &mut Map<String, Value>,
     patch: &Map<String, Value>,
     of: &str,
-) -> Result<Left, String> {
+) -> Result<PatchedValue, String> {
     match directive(patch)? {
         Directive::Delete => {
             map.clear();
-            return Ok(Left::Nothing);
+            return Ok(PatchedValue::Nothing);
         }
         Directive::Replace => {
             *map = without_directive(patch);
-            return Ok(Left::Something);
+            return Ok(PatchedValue::Something);
         }
         Directive::Merge => {}
     }
@@ -72,27 +72,27 @@ fn merge_map(
             return Err(format!("`{field}` is not supported"));
         }
         let left = match (map.get_mut(field), change) {
-            (_, Value::Null) => Left::Nothing,
+            (_, Value::Null) => PatchedValue::Nothing,
             (Some(Value::Object(map)), Value::Object(change)) => merge_map(map, change, field)?,
             (Some(Value::Array(list)), Value::Array(change)) => {
                 merge_list(list, change, of, field)?;
-                Left::Something
+                PatchedValue::Something
             }
             (_, change) => {
-                let made = made(change, of, field)?;
+                let made = create_value(change, of, field)?;
                 map.insert(field.clone(), made);
-                Left::Something
+                PatchedValue::Something
             }
         };
-        if left == Left::Nothing {
+        if left == PatchedValue::Nothing {
             map.remove(field);
         }
     }
-    Ok(Left::Something)
+    Ok(PatchedValue::Something)
 }
 
 /// Returns the value that a patch creates in a field that does not exist.
-fn made(change: &Value, of: &str, field: &str) -> Result<Value, String> {
+fn create_value(change: &Value, of: &str, field: &str) -> Result<Value, String> {
     match change {
         Value::Object(change) => {
             let mut map = Map::new();
@@ -141,7 +141,7 @@ fn merge_list(list: &mut Vec<Value>, patch: &[Value], of: &str, field: &str) -> 
                     merge_map(element, map, field)?;
                 }
             }
-            (Directive::Merge, None) => list.push(made(change, of, field)?),
+            (Directive::Merge, None) => list.push(create_value(change, of, field)?),
         }
     }
     Ok(())

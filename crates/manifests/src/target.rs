@@ -25,7 +25,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn read(said: PatchTarget, texts: Texts) -> Result<Self, PatchError> {
+    pub(crate) fn read(said: PatchTarget, texts: TextMatch) -> Result<Self, PatchError> {
         let pattern = |text: &Option<String>| {
             let text = text.as_deref();
             text.map(|text| Pattern::read(text, texts)).transpose()
@@ -45,7 +45,7 @@ impl Target {
     /// Checks whether an object matches the target.
     pub(crate) fn is_for(&self, object: &Value) -> bool {
         let namespace = text(object, "/metadata/namespace");
-        self.is_for_anywhere(object) && fits(self.namespace.as_ref(), namespace)
+        self.is_for_anywhere(object) && is_match(self.namespace.as_ref(), namespace)
     }
 
     /// Checks whether an object matches the target, ignoring its namespace.
@@ -56,10 +56,10 @@ impl Target {
             let marks = object.pointer(pointer);
             wanted.iter().all(|requirement| requirement.is_met(marks))
         };
-        fits(self.kind.as_ref(), text(object, "/kind"))
-            && fits(self.group.as_ref(), group)
-            && fits(self.version.as_ref(), version)
-            && fits(self.name.as_ref(), text(object, "/metadata/name"))
+        is_match(self.kind.as_ref(), text(object, "/kind"))
+            && is_match(self.group.as_ref(), group)
+            && is_match(self.version.as_ref(), version)
+            && is_match(self.name.as_ref(), text(object, "/metadata/name"))
             && has_all("/metadata/labels", &self.labels)
             && has_all("/metadata/annotations", &self.annotations)
     }
@@ -88,7 +88,7 @@ impl Target {
 
 /// The interpretation of a target's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Texts {
+pub(crate) enum TextMatch {
     /// As regular expressions.
     Expressions,
     /// As literal values.
@@ -103,9 +103,9 @@ enum Pattern {
 }
 
 impl Pattern {
-    fn read(text: &str, texts: Texts) -> Result<Self, PatchError> {
+    fn read(text: &str, texts: TextMatch) -> Result<Self, PatchError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        if texts == Texts::Plain || text.bytes().all(is_plain) {
+        if texts == TextMatch::Plain || text.bytes().all(is_plain) {
             return Ok(Self::Plain(text.to_owned()));
         }
         // The group extends the anchors to all alternatives of the expression.
@@ -113,11 +113,11 @@ impl Pattern {
         let built = builder.size_limit(limits::EXPRESSION_SIZE).build();
         built
             .map(Self::Expression)
-            .map_err(|_| PatchError::Expression(crate::shown(text)))
+            .map_err(|_| PatchError::Expression(crate::display_text(text)))
     }
 }
 
-fn fits(wanted: Option<&Pattern>, is: &str) -> bool {
+fn is_match(wanted: Option<&Pattern>, is: &str) -> bool {
     wanted.is_none_or(|wanted| match wanted {
         Pattern::Plain(wanted) => wanted == is,
         Pattern::Expression(wanted) => wanted.is_match(is),
@@ -128,11 +128,11 @@ fn fits(wanted: Option<&Pattern>, is: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
-    demand: Demand,
+    demand: RequiredText,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Demand {
+enum RequiredText {
     Exists,
     IsMissing,
     In(Vec<String>),
@@ -148,26 +148,26 @@ impl Requirement {
         let is_in =
             |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
         match &self.demand {
-            Demand::Exists => value.is_some(),
-            Demand::IsMissing => value.is_none(),
-            Demand::In(values) => is_in(values),
-            Demand::NotIn(values) => !is_in(values),
+            RequiredText::Exists => value.is_some(),
+            RequiredText::IsMissing => value.is_none(),
+            RequiredText::In(values) => is_in(values),
+            RequiredText::NotIn(values) => !is_in(values),
         }
     }
 
     fn read(text: &str) -> Option<Self> {
         let (key, demand) = if let Some(key) = text.strip_prefix('!') {
-            (key, Demand::IsMissing)
+            (key, RequiredText::IsMissing)
         } else if let Some((key, values)) = text.split_once(" notin ") {
-            (key, Demand::NotIn(values_of(values)?))
+            (key, RequiredText::NotIn(values_of(values)?))
         } else if let Some((key, values)) = text.split_once(" in ") {
-            (key, Demand::In(values_of(values)?))
+            (key, RequiredText::In(values_of(values)?))
         } else if let Some((key, value)) = text.split_once("!=") {
-            (key, Demand::NotIn(vec![value.trim().to_owned()]))
+            (key, RequiredText::NotIn(vec![value.trim().to_owned()]))
         } else if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-            (key, Demand::In(vec![value.trim().to_owned()]))
+            (key, RequiredText::In(vec![value.trim().to_owned()]))
         } else {
-            (text, Demand::Exists)
+            (text, RequiredText::Exists)
         };
         let key = key.trim();
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
@@ -203,7 +203,7 @@ fn requirements(selector: Option<&str>) -> Result<Vec<Requirement>, PatchError> 
     let read: Option<Vec<Requirement>> = parts
         .map(|requirement| Requirement::read(requirement.trim()))
         .collect();
-    read.ok_or_else(|| PatchError::Selector(crate::shown(selector)))
+    read.ok_or_else(|| PatchError::Selector(crate::display_text(selector)))
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
             },
         });
         let said = schemas::yaml::from_slice(target.as_bytes()).unwrap();
-        Ok(Target::read(said, Texts::Expressions)?.is_for(&object))
+        Ok(Target::read(said, TextMatch::Expressions)?.is_for(&object))
     }
 
     #[test]

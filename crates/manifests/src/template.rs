@@ -1,4 +1,5 @@
-//! The positions of pod templates in objects, and of images in pods.
+//! The positions of pod templates in objects, and of images in pods. Kubernetes' own kinds are known; a Solution
+//! declares the positions in its custom resources.
 
 use schemas::PodTemplatePath;
 use serde_json::Value;

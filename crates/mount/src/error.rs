@@ -1,4 +1,4 @@
-//! The errors of mounting an archive and of opening its files.
+//! The errors of mounting an archive and of opening its files. Errors of single files do not end the mount.
 
 use std::io;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use archive::Listed;
+use archive::ListedArchive;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, KernelConfig,
     LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyOpen, ReplyStatfs,
@@ -15,7 +15,7 @@ use fuser::{
 };
 
 use crate::limits::{READ_AHEAD, UNCHANGED};
-use crate::opening::{self, FirstOpen, Refused, SharedArchive};
+use crate::opening::{self, FirstOpen, RefusalCallback, SharedArchive};
 use crate::tree::{Node, ROOT, Tree};
 
 /// The unit in which file sizes are reported as blocks, in bytes.
@@ -48,7 +48,7 @@ impl std::fmt::Debug for MountedArchive {
 }
 
 impl MountedArchive {
-    pub(crate) fn new(listed: Listed, owner: FileOwner, refused: Refused) -> Self {
+    pub(crate) fn new(listed: ListedArchive, owner: FileOwner, refused: RefusalCallback) -> Self {
         let seconds = listed.statement().predicate.time.unix();
         let archive = Arc::new(SharedArchive {
             tree: Tree::new(&listed),
@@ -63,7 +63,14 @@ impl MountedArchive {
         }
     }
 
-    fn attributes(&self, number: u64) -> Option<FileAttr> {
+    /// Returns the files and directories.
+    #[cfg(test)]
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.archive.tree
+    }
+
+    /// Returns the attributes of an inode.
+    pub(crate) fn attributes(&self, number: u64) -> Option<FileAttr> {
         let (kind, perm, size, nlink) = match self.archive.tree.node(number)? {
             Node::Directory(directory) => {
                 (FileType::Directory, 0o555, 0, 2 + directory.subdirectories)
@@ -95,7 +102,12 @@ impl MountedArchive {
     }
 
     /// Reads a range of a verified content. It is shorter if the content ends first.
-    fn read_at(&self, number: u64, offset: u64, size: u32) -> Option<io::Result<Vec<u8>>> {
+    pub(crate) fn read_at(
+        &self,
+        number: u64,
+        offset: u64,
+        size: u32,
+    ) -> Option<io::Result<Vec<u8>>> {
         let blob = &self.archive.tree.content(number)?.blob;
         let left = blob.size().saturating_sub(offset);
         let length = usize::try_from(left.min(u64::from(size))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Mounting of an archive as a read-only file system (FUSE): [`Mounted`].
+//! Mounting of an archive as a read-only file system (FUSE): [`MountSession`].
 //!
 //! Names, sizes and digests are those of the signed list. Each content is completely read and hashed when it is first
 //! opened, and no byte of it is returned before that. A verified content stays verified for the lifetime of the mount.
@@ -15,11 +15,13 @@ mod error;
 mod filesystem;
 pub mod limits;
 mod opening;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::path::{Path, PathBuf};
 
-use archive::Listed;
+use archive::ListedArchive;
 use fuser::{Config, MountOption, Session, SessionUnmounter};
 use nix::mount::MntFlags;
 
@@ -27,9 +29,9 @@ pub use error::{MountError, RefusedFile};
 pub use filesystem::FileOwner;
 use filesystem::MountedArchive;
 
-/// A mounted file system. [`Mounted::serve`] answers its requests. It is unmounted on drop.
+/// A mounted file system. [`MountSession::serve`] answers its requests. It is unmounted on drop.
 #[derive(Debug)]
-pub struct Mounted {
+pub struct MountSession {
     session: Session<MountedArchive>,
     directory: PathBuf,
 }
@@ -41,11 +43,11 @@ pub struct Unmounter {
     directory: PathBuf,
 }
 
-impl Mounted {
+impl MountSession {
     /// Mounts an archive on a directory: directly as root, otherwise with `fusermount3`. `refused` is called for each
     /// file that cannot be opened because it is not the signed one or cannot be read.
     pub fn mount(
-        listed: Listed,
+        listed: ListedArchive,
         directory: &Path,
         owner: FileOwner,
         refused: impl Fn(RefusedFile) + Send + Sync + 'static,

@@ -1,4 +1,5 @@
-//! The named limits of a mount, each with its reason.
+//! The named limits of a mount, each with its reason. They bound the threads and memory of a process that serves the
+//! kernel.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use archive::Listed;
+use archive::ListedArchive;
 use fuser::{Errno, FileHandle, FopenFlags, ReplyOpen};
 
 use crate::error::RefusedFile;
@@ -13,13 +13,13 @@ use crate::limits::HASHING_THREADS;
 use crate::tree::Tree;
 
 /// The callback for files that could not be opened.
-pub(crate) type Refused = Box<dyn Fn(RefusedFile) + Send + Sync>;
+pub(crate) type RefusalCallback = Box<dyn Fn(RefusedFile) + Send + Sync>;
 
 /// The state of an archive that all threads share.
 pub(crate) struct SharedArchive {
-    pub(crate) listed: Listed,
+    pub(crate) listed: ListedArchive,
     pub(crate) tree: Tree,
-    pub(crate) refused: Refused,
+    pub(crate) refused: RefusalCallback,
 }
 
 /// An open of a file that is not verified yet.

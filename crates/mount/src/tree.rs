@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use archive::{Blob, Listed, OpenError, SignedDirectory, SignedNode};
+use archive::{Blob, ListedArchive, OpenError, SignedDirectory, SignedNode};
 use schemas::{ContentsEntry, Digest};
 
 /// The inode number of the root.
@@ -56,7 +56,7 @@ impl Content {
     }
 
     /// Reads and hashes the content, unless it is already verified.
-    pub(crate) fn verify(&self, listed: &Listed) -> Result<(), OpenError> {
+    pub(crate) fn verify(&self, listed: &ListedArchive) -> Result<(), OpenError> {
         let _verifying = self
             .verifying
             .lock()
@@ -71,9 +71,9 @@ impl Content {
 }
 
 impl Tree {
-    pub(crate) fn new(listed: &Listed) -> Self {
+    pub(crate) fn new(listed: &ListedArchive) -> Self {
         let files = listed.files();
-        let mut tree = Self(vec![Node::Directory(Directory::below(ROOT))]);
+        let mut tree = Self(vec![Node::Directory(Directory::new(ROOT))]);
         let mut contents: BTreeMap<Digest, u64> = BTreeMap::new();
         let mut open = vec![(ROOT, files.root())];
         while let Some((number, directory)) = open.pop() {
@@ -81,7 +81,7 @@ impl Tree {
             for node in SignedDirectory::children(&directory) {
                 let child = match node {
                     SignedNode::Directory(directory) => {
-                        let child = tree.add(Node::Directory(Directory::below(number)));
+                        let child = tree.add(Node::Directory(Directory::new(number)));
                         open.push((child, directory));
                         Some(child)
                     }
@@ -105,7 +105,7 @@ impl Tree {
     /// this does not happen for listed files.
     fn file(
         &mut self,
-        listed: &Listed,
+        listed: &ListedArchive,
         entry: &ContentsEntry,
         contents: &mut BTreeMap<Digest, u64>,
     ) -> Option<u64> {
@@ -166,7 +166,7 @@ impl Tree {
 }
 
 impl Directory {
-    fn below(parent: u64) -> Self {
+    fn new(parent: u64) -> Self {
         Self {
             parent,
             children: Vec::new(),

@@ -1,4 +1,4 @@
-//! The named limits of every run, each with its reason.
+//! The named limits of every run, each with its reason. They bound the resources of programs whose input is untrusted.
 
 use std::time::Duration;
 

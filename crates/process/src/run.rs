@@ -11,8 +11,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use progress::{Cancel, Cancelled};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
-use watch::{Cancel, Cancelled};
 
 use crate::limits;
 
@@ -95,7 +95,7 @@ impl Drop for Guard {
 }
 
 /// The first bytes of a stream, and whether more followed.
-struct Heard {
+struct CapturedOutput {
     bytes: Vec<u8>,
     more: bool,
 }
@@ -141,8 +141,8 @@ impl ProgramRun<'_> {
         }
         let output = self.limits.output;
         let stdout = child.0.stdout.take();
-        let stdout = stdout.map(|stdout| hear(stdout, move |stdout| first(stdout, output)));
-        let stderr = hear(child.0.stderr.take().expect("it is piped"), last);
+        let stdout = stdout.map(|stdout| capture(stdout, move |stdout| first(stdout, output)));
+        let stderr = capture(child.0.stderr.take().expect("it is piped"), last);
         let said = attend(self.limits, &mut child, stdout.as_ref(), cancel)?;
         let status = child.0.wait().map_err(RunError::Start)?;
         match said {
@@ -171,7 +171,7 @@ fn start(command: &mut Command) -> io::Result<Child> {
 fn attend(
     limits: RunLimits,
     child: &mut Guard,
-    stdout: Option<&Receiver<Heard>>,
+    stdout: Option<&Receiver<CapturedOutput>>,
     cancel: Cancel<'_>,
 ) -> Result<Option<Vec<u8>>, RunError> {
     let started = Instant::now();
@@ -180,8 +180,8 @@ fn attend(
     loop {
         if let Err(cancelled) = cancel.go_on() {
             return Err(match take_leave(child, farewell, cancel) {
-                Ended::Killed if !farewell.is_zero() => RunError::Killed,
-                Ended::Itself | Ended::Killed => cancelled.into(),
+                RunEnd::Killed if !farewell.is_zero() => RunError::Killed,
+                RunEnd::Itself | RunEnd::Killed => cancelled.into(),
             });
         }
         if started.elapsed() >= limits.time {
@@ -196,8 +196,8 @@ fn attend(
             continue;
         };
         match stdout.recv_timeout(TICK) {
-            Ok(Heard { more: true, .. }) => return Err(RunError::TooMuch),
-            Ok(Heard { bytes, .. }) => heard = Some(bytes),
+            Ok(CapturedOutput { more: true, .. }) => return Err(RunError::TooMuch),
+            Ok(CapturedOutput { bytes, .. }) => heard = Some(bytes),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
         }
@@ -205,14 +205,14 @@ fn attend(
 }
 
 /// The way in which a program ended after it was asked to.
-enum Ended {
+enum RunEnd {
     Itself,
     Killed,
 }
 
 /// Asks the program to end, and kills it after `farewell` or if the cancellation becomes urgent. Helm needs this time:
 /// an incomplete release cannot be processed further.
-fn take_leave(child: &mut Guard, farewell: Duration, cancel: Cancel<'_>) -> Ended {
+fn take_leave(child: &mut Guard, farewell: Duration, cancel: Cancel<'_>) -> RunEnd {
     if let Some(pid) = pid(&child.0) {
         // The call fails if the process has ended.
         let _ = kill_process(pid, Signal::TERM);
@@ -222,11 +222,11 @@ fn take_leave(child: &mut Guard, farewell: Duration, cancel: Cancel<'_>) -> Ende
         if asked.elapsed() >= farewell || cancel.is_urgent() {
             // The call fails if the process has ended.
             let _ = child.0.kill();
-            return Ended::Killed;
+            return RunEnd::Killed;
         }
         thread::sleep(TICK);
     }
-    Ended::Itself
+    RunEnd::Itself
 }
 
 fn pid(child: &Child) -> Option<Pid> {
@@ -235,7 +235,7 @@ fn pid(child: &Child) -> Option<Pid> {
 
 /// Reads a stream to its end in a separate thread. A process that the program left behind could hold the stream open
 /// indefinitely, so the thread is never joined.
-fn hear<R: Read + Send + 'static, T: Send + 'static>(
+fn capture<R: Read + Send + 'static, T: Send + 'static>(
     stream: R,
     keep: impl FnOnce(R) -> io::Result<T> + Send + 'static,
 ) -> Receiver<T> {
@@ -250,13 +250,13 @@ fn hear<R: Read + Send + 'static, T: Send + 'static>(
 }
 
 /// Reads the first bytes of a stream, at most `limit`.
-fn first(stream: impl Read, limit: u64) -> io::Result<Heard> {
+fn first(stream: impl Read, limit: u64) -> io::Result<CapturedOutput> {
     let mut bytes = Vec::new();
     let read = stream
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;
     let more = read as u64 > limit;
-    Ok(Heard { bytes, more })
+    Ok(CapturedOutput { bytes, more })
 }
 
 /// Reads a stream to its end and returns its last bytes.

@@ -34,7 +34,7 @@ impl Scratch {
         sweep(parent);
         for _ in 0..limits::SCRATCHES {
             let directory = make(parent)?;
-            if let Some(lock) = hold(directory.path())? {
+            if let Some(lock) = lock_directory(directory.path())? {
                 return Ok(Self {
                     directory,
                     _lock: lock,
@@ -59,7 +59,7 @@ fn make(parent: &Path) -> io::Result<TempDir> {
 
 /// Locks a new directory. Returns none if another process considered it abandoned. On a file system without locks the
 /// directory is used unlocked: there, no process can lock and delete it either.
-fn hold(path: &Path) -> io::Result<Option<File>> {
+fn lock_directory(path: &Path) -> io::Result<Option<File>> {
     let lock = match open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
@@ -153,12 +153,15 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let made = make(parent.path()).unwrap();
         let taken = abandoned(made.path()).unwrap();
-        assert!(hold(made.path()).unwrap().is_none(), "it is locked");
+        assert!(
+            lock_directory(made.path()).unwrap().is_none(),
+            "it is locked"
+        );
         // `unlock` and not `drop`: a process that another test is starting shares the lock until it calls exec.
         taken.unlock().unwrap();
-        assert!(hold(made.path()).unwrap().is_some());
+        assert!(lock_directory(made.path()).unwrap().is_some());
         let path = made.keep();
         fs::remove_dir(&path).unwrap();
-        assert!(hold(&path).unwrap().is_none(), "it is gone");
+        assert!(lock_directory(&path).unwrap().is_none(), "it is gone");
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::limits;
-use crate::pace::{Deadline, Late, Pace, Transfer};
+use crate::pace::{Deadline, Transfer, TransferRate, WaitOutcome};
 
 /// The state of one request and the time of its last progress. Only the connection and the registry can exceed a limit:
 /// waiting for the source of a streamed body never counts as idle.
@@ -18,7 +18,7 @@ pub(crate) struct Activity(Arc<SharedActivity>);
 
 #[derive(Debug)]
 struct SharedActivity {
-    pace: Arc<Pace>,
+    pace: Arc<TransferRate>,
     state: Mutex<ActivityState>,
     /// Wakes [`Activity::watch`] when the moment changes, because the new moment can have an earlier deadline.
     changed: Notify,
@@ -26,7 +26,7 @@ struct SharedActivity {
 
 #[derive(Debug)]
 struct ActivityState {
-    moment: Moment,
+    moment: ActivityPhase,
     since: Instant,
     /// The number of bytes that the source has delivered, counted from the beginning of the blob.
     ready: u64,
@@ -35,7 +35,7 @@ struct ActivityState {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum ActivityPhase {
     /// The head of the request or of its answer is being exchanged, or the entire request if it is small.
     Asking,
     /// The connection has bytes to send or to receive.
@@ -47,9 +47,9 @@ pub(crate) enum Moment {
 }
 
 impl Activity {
-    pub(crate) fn new(pace: &Arc<Pace>) -> Self {
+    pub(crate) fn new(pace: &Arc<TransferRate>) -> Self {
         let state = ActivityState {
-            moment: Moment::Asking,
+            moment: ActivityPhase::Asking,
             since: Instant::now(),
             ready: 0,
             transfer: None,
@@ -61,18 +61,18 @@ impl Activity {
         }))
     }
 
-    pub(crate) fn mark(&self, moment: Moment) {
+    pub(crate) fn mark(&self, moment: ActivityPhase) {
         self.enter(&mut self.state(), moment);
     }
 
     /// Records that the connection requests the byte at this position. The request waits for the source only until the
     /// source has read that byte. From then on, the connection is responsible for the delay.
-    pub(crate) fn wants(&self, position: u64) {
+    pub(crate) fn request_byte(&self, position: u64) {
         let mut state = self.state();
         let moment = if state.ready > position {
-            Moment::Moving
+            ActivityPhase::Moving
         } else {
-            Moment::Reading
+            ActivityPhase::Reading
         };
         self.enter(&mut state, moment);
     }
@@ -81,18 +81,18 @@ impl Activity {
     pub(crate) fn ready(&self, position: u64) {
         let mut state = self.state();
         state.ready = position;
-        if state.moment == Moment::Reading {
-            self.enter(&mut state, Moment::Moving);
+        if state.moment == ActivityPhase::Reading {
+            self.enter(&mut state, ActivityPhase::Moving);
         }
     }
 
     /// Counts bytes that were sent or received.
-    pub(crate) fn moved(&self, bytes: u64) {
-        self.0.pace.moved(bytes);
+    pub(crate) fn count_bytes(&self, bytes: u64) {
+        self.0.pace.count_bytes(bytes);
     }
 
     /// Runs `work` until it completes or the current deadline passes.
-    pub(crate) async fn watch<T>(&self, work: impl Future<Output = T>) -> Result<T, Late> {
+    pub(crate) async fn watch<T>(&self, work: impl Future<Output = T>) -> Result<T, WaitOutcome> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
@@ -111,9 +111,9 @@ impl Activity {
         }
     }
 
-    fn enter(&self, state: &mut ActivityState, moment: Moment) {
+    fn enter(&self, state: &mut ActivityState, moment: ActivityPhase) {
         if moment != state.moment {
-            state.transfer = (moment == Moment::Moving).then(|| self.0.pace.transfer());
+            state.transfer = (moment == ActivityPhase::Moving).then(|| self.0.pace.transfer());
             self.0.changed.notify_one();
         }
         state.moment = moment;
@@ -127,13 +127,13 @@ impl Activity {
     fn deadline(&self) -> Deadline {
         let state = self.state();
         let (since, limit) = match state.moment {
-            Moment::Asking | Moment::Moving => (state.since, limits::IDLE_TIMEOUT),
-            Moment::Reading => (Instant::now(), limits::IDLE_TIMEOUT),
-            Moment::Sent => (state.since, limits::COMMIT_TIMEOUT),
+            ActivityPhase::Asking | ActivityPhase::Moving => (state.since, limits::IDLE_TIMEOUT),
+            ActivityPhase::Reading => (Instant::now(), limits::IDLE_TIMEOUT),
+            ActivityPhase::Sent => (state.since, limits::COMMIT_TIMEOUT),
         };
         let idle = Deadline {
             at: since + limit,
-            late: Late::Idle(limit),
+            late: WaitOutcome::Idle(limit),
         };
         match &state.transfer {
             Some(transfer) => idle.or(transfer.deadline()),
@@ -153,18 +153,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_source_is_not_an_idle_connection() {
-        let activity = Activity::new(&Pace::new(LeastRate::default()));
+        let activity = Activity::new(&TransferRate::new(LeastRate::default()));
         let start = Instant::now();
-        activity.mark(Moment::Moving);
+        activity.mark(ActivityPhase::Moving);
         let sending = activity.deadline();
         assert_eq!(sending.at, start + limits::IDLE_TIMEOUT);
         advance(Duration::from_secs(1)).await;
         assert_eq!(activity.deadline(), sending, "it does not move by itself");
-        activity.mark(Moment::Sent);
+        activity.mark(ActivityPhase::Sent);
         let sent = activity.deadline();
-        assert_eq!(sent.late, Late::Idle(limits::COMMIT_TIMEOUT));
+        assert_eq!(sent.late, WaitOutcome::Idle(limits::COMMIT_TIMEOUT));
         assert_eq!(activity.deadline(), sent);
-        activity.wants(0);
+        activity.request_byte(0);
         let reading = activity.deadline();
         advance(Duration::from_secs(1)).await;
         assert!(
@@ -175,10 +175,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_does_not_come_back_for_what_the_source_has_is_idle() {
-        for first in [Activity::wants, Activity::ready] {
-            let activity = Activity::new(&Pace::new(LeastRate::default()));
+        for first in [Activity::request_byte, Activity::ready] {
+            let activity = Activity::new(&TransferRate::new(LeastRate::default()));
             first(&activity, 10);
-            activity.wants(10);
+            activity.request_byte(10);
             activity.ready(20);
             let deadline = activity.deadline();
             assert_eq!(deadline.at, Instant::now() + limits::IDLE_TIMEOUT);
@@ -193,12 +193,12 @@ mod tests {
             bytes: 1,
             within: Duration::from_secs(10),
         };
-        let activity = Activity::new(&Pace::new(rate));
+        let activity = Activity::new(&TransferRate::new(rate));
         let start = Instant::now();
         let waiting = activity.watch(std::future::pending::<()>());
-        let moving = async { activity.mark(Moment::Moving) };
+        let moving = async { activity.mark(ActivityPhase::Moving) };
         let (waited, ()) = tokio::join!(waiting, moving);
-        assert_eq!(waited, Err(Late::Slow(rate)));
+        assert_eq!(waited, Err(WaitOutcome::Slow(rate)));
         assert_eq!(start.elapsed(), rate.within);
     }
 
@@ -208,18 +208,22 @@ mod tests {
             bytes: 1,
             within: Duration::from_secs(10),
         };
-        let activity = Activity::new(&Pace::new(rate));
-        for moment in [Moment::Asking, Moment::Reading, Moment::Sent] {
+        let activity = Activity::new(&TransferRate::new(rate));
+        for moment in [
+            ActivityPhase::Asking,
+            ActivityPhase::Reading,
+            ActivityPhase::Sent,
+        ] {
             activity.mark(moment);
             advance(Duration::from_secs(59)).await;
             assert!(
-                matches!(activity.deadline().late, Late::Idle(_)),
+                matches!(activity.deadline().late, WaitOutcome::Idle(_)),
                 "{moment:?}"
             );
         }
-        activity.mark(Moment::Moving);
+        activity.mark(ActivityPhase::Moving);
         let deadline = activity.deadline();
-        assert_eq!(deadline.late, Late::Slow(rate));
+        assert_eq!(deadline.late, WaitOutcome::Slow(rate));
         assert_eq!(deadline.at, Instant::now() + rate.within);
     }
 }

@@ -230,7 +230,7 @@ pub struct ImageLocation {
 impl ImageLocation {
     /// Reads a reference as container engines do. A reference without a registry belongs to Docker Hub, where a single
     /// name is below `library`. A digest takes precedence over a tag, and the default tag is `latest`.
-    pub fn of(image: &ImageReference) -> Result<Self, AddressError> {
+    pub fn from_image_reference(image: &ImageReference) -> Result<Self, AddressError> {
         let (name, digest) = match image.as_str().split_once('@') {
             Some((name, digest)) => (name, digest.parse::<Digest>().ok()),
             None => (image.as_str(), None),
@@ -264,7 +264,7 @@ impl ImageLocation {
     }
 
     /// Returns the location of `HOST[:PORT]/PATH`. No part of it has a default.
-    pub fn at(name: &str, reference: Reference) -> Result<Self, AddressError> {
+    pub fn from_name(name: &str, reference: Reference) -> Result<Self, AddressError> {
         let (host, path) = name.split_once('/').unwrap_or((name, ""));
         Ok(Self {
             registry: known_as(host).parse()?,
@@ -426,7 +426,7 @@ mod tests {
     }
 
     fn read(text: &str) -> String {
-        let location = ImageLocation::of(&text.parse().unwrap()).unwrap();
+        let location = ImageLocation::from_image_reference(&text.parse().unwrap()).unwrap();
         let login = location.login().to_string();
         assert_eq!(
             login,

@@ -9,7 +9,7 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, LOCATION, RETRY
 use reqwest::{Response, StatusCode, Url};
 use schemas::Digest;
 
-use crate::activity::{Activity, Moment};
+use crate::activity::{Activity, ActivityPhase};
 use crate::error::{Error, Operation};
 use crate::failure::{self, from_reqwest};
 use crate::identity::ShownIdentity;
@@ -86,14 +86,14 @@ impl RegistryAnswer {
 
     /// Returns the next chunk of the body, or `None` at its end.
     pub(crate) async fn piece(&mut self, operation: &Operation) -> Result<Option<Bytes>, Error> {
-        self.activity.mark(Moment::Moving);
+        self.activity.mark(ActivityPhase::Moving);
         let piece = self.activity.watch(self.response.chunk()).await;
         // The time until the next call belongs to the caller and is not part of the transfer.
-        self.activity.mark(Moment::Asking);
+        self.activity.mark(ActivityPhase::Asking);
         let piece = piece.map_err(|late| late.error(operation))?;
         let piece = piece.map_err(|error| self.shown.explain(from_reqwest(operation, error)))?;
         let bytes = piece.as_ref().map_or(0, Bytes::len);
-        self.activity.moved(bytes as u64);
+        self.activity.count_bytes(bytes as u64);
         Ok(piece)
     }
 

@@ -45,8 +45,8 @@ impl TokenScope {
         Self::default()
     }
 
-    pub(crate) fn of(repository: &RepositoryPath, access: TokenAccess) -> Self {
-        Self::default().and(repository, access)
+    pub(crate) fn new(repository: &RepositoryPath, access: TokenAccess) -> Self {
+        Self::default().with_repository(repository, access)
     }
 
     /// Returns the scope for the list of all repositories (distribution's token specification, "Resource Types").
@@ -54,7 +54,11 @@ impl TokenScope {
         Self(vec!["registry:catalog:*".to_owned()])
     }
 
-    pub(crate) fn and(mut self, repository: &RepositoryPath, access: TokenAccess) -> Self {
+    pub(crate) fn with_repository(
+        mut self,
+        repository: &RepositoryPath,
+        access: TokenAccess,
+    ) -> Self {
         let actions = match access {
             TokenAccess::Pull => "pull",
             TokenAccess::PullPush => "pull,push",
@@ -104,7 +108,7 @@ struct Token {
 
 /// The conclusion from a 401.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Learned {
+pub(crate) enum ChallengeOutcome {
     /// The same request may succeed if it is repeated.
     TryAgain,
     /// The same request cannot succeed.
@@ -203,17 +207,17 @@ impl Auth {
         sent: Option<&HeaderValue>,
         scope: &TokenScope,
         registry: &Url,
-    ) -> Result<Learned, Error> {
+    ) -> Result<ChallengeOutcome, Error> {
         let mut state = self.state.lock().await;
         let first = state.wanted.is_none();
         match challenge {
-            None => Ok(Learned::Nothing),
+            None => Ok(ChallengeOutcome::Nothing),
             Some(Challenge::Basic) => {
                 state.wanted = Some(Scheme::Basic);
                 Ok(if sent.is_none() && !self.is_anonymous() {
-                    Learned::TryAgain
+                    ChallengeOutcome::TryAgain
                 } else {
-                    Learned::Nothing
+                    ChallengeOutcome::Nothing
                 })
             }
             Some(Challenge::Bearer { .. }) if !self.tokens => Err(unsupported(
@@ -234,9 +238,9 @@ impl Auth {
                 // A registry token from the login file cannot be renewed: if the registry refuses it once, it is wrong.
                 let usable = first || !matches!(self.credentials, Credentials::RegistryToken(_));
                 Ok(if usable {
-                    Learned::TryAgain
+                    ChallengeOutcome::TryAgain
                 } else {
-                    Learned::Nothing
+                    ChallengeOutcome::Nothing
                 })
             }
         }

@@ -1,5 +1,6 @@
 //! The API of Amazon ECR ([`EcrApi`], [`EcrEndpoint`]) and the signatures of its requests (AWS IAM User Guide, "Create
-//! a signed AWS API request": Signature Version 4).
+//! a signed AWS API request": Signature Version 4). Amazon ECR does not create repositories during a push, so they are
+//! created through its API.
 
 use std::fmt::Write as _;
 use std::time::SystemTime;

@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::limits;
 use crate::open_upload::OpenUpload;
-use crate::transport::Ask;
+use crate::transport::OutgoingRequest;
 
 /// The state of a blob at a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl Client {
         let path = format!("{repository}/blobs/{digest}");
         let url = self.url(&operation, &path).await?;
         for range in [Some(format!("bytes={last}-{last}")), None] {
-            let scope = TokenScope::of(repository, access);
-            let mut ask = Ask::new(Method::GET, url.clone(), scope);
+            let scope = TokenScope::new(repository, access);
+            let mut ask = OutgoingRequest::new(Method::GET, url.clone(), scope);
             let identity = HeaderValue::from_static("identity");
             ask.headers.insert(ACCEPT_ENCODING, identity);
             if let Some(range) = range {
@@ -84,9 +84,13 @@ impl Client {
         let operation = self.operation(RegistryVerb::MountBlob(*digest), Some(repository));
         let path = format!("{repository}/blobs/uploads/?mount={digest}&from={from}");
         let url = self.url(&operation, &path).await?;
-        let scope = TokenScope::of(repository, TokenAccess::PullPush).and(from, TokenAccess::Pull);
+        let scope = TokenScope::new(repository, TokenAccess::PullPush)
+            .with_repository(from, TokenAccess::Pull);
         let answer = self
-            .send(&operation, Ask::new(Method::POST, url.clone(), scope))
+            .send(
+                &operation,
+                OutgoingRequest::new(Method::POST, url.clone(), scope),
+            )
             .await?;
         let answer = answer.success(&operation).await?;
         match answer.status() {
@@ -104,9 +108,12 @@ impl Client {
         let url = self
             .url(operation, &format!("{repository}/blobs/uploads/"))
             .await?;
-        let scope = TokenScope::of(repository, TokenAccess::PullPush);
+        let scope = TokenScope::new(repository, TokenAccess::PullPush);
         let answer = self
-            .send(operation, Ask::new(Method::POST, url.clone(), scope))
+            .send(
+                operation,
+                OutgoingRequest::new(Method::POST, url.clone(), scope),
+            )
             .await?;
         let answer = answer.success(operation).await.map_err(read_only)?;
         self.opened(operation, &url, &answer).await
@@ -131,8 +138,8 @@ impl Client {
     /// Cancels an upload. The result is ignored, because registries purge abandoned uploads themselves.
     pub(crate) async fn cancel_upload(&self, repository: &RepositoryPath, location: Url) {
         let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
-        let scope = TokenScope::of(repository, TokenAccess::PullPush);
-        let ask = Ask::new(Method::DELETE, location, scope);
+        let scope = TokenScope::new(repository, TokenAccess::PullPush);
+        let ask = OutgoingRequest::new(Method::DELETE, location, scope);
         let _ = self.send(&operation, ask).await;
     }
 }

@@ -1,4 +1,5 @@
-//! Parser of `WWW-Authenticate` headers, by which a registry requests a login (RFC 9110, section 11.6.1).
+//! Parser of `WWW-Authenticate` headers, by which a registry requests a login (RFC 9110, section 11.6.1). The header
+//! comes from an untrusted server, so unknown schemes and parameters are ignored.
 
 /// A challenge for a scheme that this client supports. Unused parameters are not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use progress::{Cancel, Listener, ProgressSink};
 use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
 use tokio::sync::OnceCell;
-use watch::{Cancel, Listener, Tell};
 
 use crate::address::{DOCKER_HUB, RegistryAddress, RepositoryPath};
 use crate::answer::RegistryAnswer;
@@ -24,10 +24,10 @@ use crate::failure;
 use crate::identity::{ClientIdentity, ShownIdentity};
 use crate::journal::{UploadJournal, UploadSubject};
 use crate::limits;
-use crate::pace::{LeastRate, Pace};
+use crate::pace::{LeastRate, TransferRate};
 use crate::retry::{self, RetryPolicy};
 use crate::tls::{self, CertificateAuthority, SystemRoots};
-use crate::transport::{Ask, Transport};
+use crate::transport::{OutgoingRequest, Transport};
 use crate::wire::ClientWire;
 
 /// The registries that are accessed by HTTP without TLS.
@@ -162,7 +162,7 @@ impl Default for ClientOptions {
 
 impl ClientWire {
     /// Sets up the HTTP client with these options.
-    pub(crate) fn of(options: &ClientOptions) -> Result<Self, Error> {
+    pub(crate) fn from_options(options: &ClientOptions) -> Result<Self, Error> {
         let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
         let identity = options.identity.as_ref();
         let shown = ShownIdentity {
@@ -183,14 +183,14 @@ impl ClientWire {
             .referer(false);
         let http = options.proxies.apply(builder)?;
         let http = http.build().map_err(Error::Setup)?;
-        let pace = Pace::new(options.least_rate);
+        let pace = TransferRate::new(options.least_rate);
         Ok(Self::new(http, pace, options.listener.clone(), shown))
     }
 }
 
 /// The login that a request includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Show {
+pub(crate) enum LoginChoice {
     Nothing,
     Login,
 }
@@ -230,7 +230,7 @@ impl fmt::Debug for Client {
 impl Client {
     /// Creates a client for the registry at this address. Sends nothing yet.
     pub fn new(address: &RegistryAddress, options: ClientOptions) -> Result<Self, Error> {
-        let wire = ClientWire::of(&options)?;
+        let wire = ClientWire::from_options(&options)?;
         let auth = Auth::new(options.credentials);
         Ok(Self {
             inner: Arc::new(ClientState {
@@ -275,7 +275,10 @@ impl Client {
         let operation = self.operation(RegistryVerb::Ping, None);
         let url = self.url(&operation, "").await?;
         let answer = self
-            .send(&operation, Ask::new(Method::GET, url, TokenScope::none()))
+            .send(
+                &operation,
+                OutgoingRequest::new(Method::GET, url, TokenScope::none()),
+            )
             .await?;
         let status = answer.status();
         if status.as_u16() == 429 || status.is_server_error() {
@@ -332,7 +335,7 @@ impl Client {
     }
 
     /// Returns the pace, which all connections share.
-    pub(crate) fn pace(&self) -> &Arc<Pace> {
+    pub(crate) fn pace(&self) -> &Arc<TransferRate> {
         self.inner.transport.wire.pace()
     }
 
@@ -415,14 +418,14 @@ impl Client {
         &self,
         operation: &Operation,
         path: &str,
-        login: Show,
+        login: LoginChoice,
     ) -> Result<RegistryAnswer, Error> {
         let base = self.base(operation).await?;
         let url = base.join(path).expect("a path of checked names");
         let mut request = reqwest::Request::new(Method::GET, url);
         let transport = &self.inner.transport;
         let is_safe = base.scheme() == "https" || self.inner.address.is_loopback();
-        if let (Show::Login, true) = (login, is_safe)
+        if let (LoginChoice::Login, true) = (login, is_safe)
             && let Some(password) = transport.auth.password(operation)
         {
             let headers = request.headers_mut();
@@ -452,7 +455,7 @@ impl Client {
     pub(crate) async fn send(
         &self,
         operation: &Operation,
-        ask: Ask,
+        ask: OutgoingRequest,
     ) -> Result<RegistryAnswer, Error> {
         let base = self.base(operation).await?;
         self.inner.transport.send(operation, base, ask).await
@@ -519,7 +522,7 @@ impl Client {
     }
 
     /// Checks repeatedly for content that was just sent, because some registries deliver it only after a moment.
-    pub(crate) async fn appears<F>(&self, look: impl Fn() -> F) -> Result<bool, Error>
+    pub(crate) async fn wait_until_visible<F>(&self, look: impl Fn() -> F) -> Result<bool, Error>
     where
         F: Future<Output = Result<bool, Error>>,
     {
@@ -538,7 +541,7 @@ impl Client {
     pub(crate) async fn retrying_aloud<T, F>(
         &self,
         step: impl Fn() -> F,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,

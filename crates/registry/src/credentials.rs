@@ -1,4 +1,5 @@
-//! The login for a registry ([`Credentials`]) and the errors of the places where logins are stored.
+//! The login for a registry ([`Credentials`]) and the errors of the places where logins are stored. Passwords are
+//! never displayed, not even in debug output.
 
 use std::fmt;
 use std::str::FromStr;

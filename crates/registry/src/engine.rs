@@ -7,11 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use progress::{Progress, ProgressSink};
 use reqwest::{Response, StatusCode};
 use schemas::{Digest, ImageReference};
 use serde::Deserialize;
 use tokio::time::timeout;
-use watch::{Progress, Tell};
 
 use crate::writer::SinkWriter;
 use crate::{limits, tls};
@@ -112,7 +112,7 @@ impl Engine {
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .http1_only()
-            .tls_backend_preconfigured(tls::unused())
+            .tls_backend_preconfigured(tls::config_without_tls())
             .build()
             .map_err(EngineError::Setup)?;
         Ok(Self {
@@ -145,7 +145,7 @@ impl Engine {
         image: &EngineImage,
         limit: u64,
         sink: S,
-        tell: Tell<'_, Progress>,
+        tell: ProgressSink<'_, Progress>,
     ) -> Result<S, EngineError> {
         let id = image.id;
         let mut answer = self.get(&format!("{id}/get"), &id).await?;
@@ -184,7 +184,7 @@ impl Engine {
         let request = self.http.get(format!("http://engine/images/{path}"));
         let answer = timeout(limits::ENGINE_TIMEOUT, request.send()).await;
         let answer = answer.map_err(|_| self.timed_out())?;
-        let answer = answer.map_err(|error| self.broken(error))?;
+        let answer = answer.map_err(|error| self.connection_error(error))?;
         match answer.status() {
             StatusCode::OK => Ok(answer),
             StatusCode::NOT_FOUND => Err(EngineError::NoSuchImage {
@@ -224,7 +224,7 @@ impl Engine {
     async fn piece(&self, answer: &mut Response) -> Result<Option<Bytes>, EngineError> {
         let piece = timeout(limits::ENGINE_TIMEOUT, answer.chunk()).await;
         let piece = piece.map_err(|_| self.timed_out())?;
-        piece.map_err(|error| self.broken(error))
+        piece.map_err(|error| self.connection_error(error))
     }
 
     fn timed_out(&self) -> EngineError {
@@ -233,7 +233,7 @@ impl Engine {
         }
     }
 
-    fn broken(&self, error: reqwest::Error) -> EngineError {
+    fn connection_error(&self, error: reqwest::Error) -> EngineError {
         let socket = self.socket.clone();
         let source = error.without_url();
         if source.is_connect()

@@ -165,7 +165,7 @@ pub enum Refusal {
     Other,
 }
 
-/// The innermost cause of a failed connection. The HTTP library wraps it in three errors of its own that add no
+/// The innermost cause of a failed connection. The HTTP library wraps it in three additional errors that add no
 /// information.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]

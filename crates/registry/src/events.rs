@@ -11,7 +11,8 @@ use crate::address::{Reference, RepositoryPath};
 /// How a blob got into a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "arrival", rename_all = "camelCase")]
-pub enum Arrival {
+#[schemars(rename = "Arrival")]
+pub enum BlobArrival {
     /// The blob was uploaded.
     Uploaded,
     /// The rest of the blob was uploaded: an earlier process had uploaded the beginning.
@@ -40,7 +41,7 @@ pub enum ManifestArrival {
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
     /// A blob gets further: so many bytes of it, from its beginning, have been handed to the connection. Goes back
-    /// when an upload has to begin again; whoever shows it keeps the largest.
+    /// when an upload has to begin again; a caller that displays it keeps the largest.
     #[serde(rename = "sent")]
     BlobSent {
         /// The blob.
@@ -77,7 +78,7 @@ pub enum Event {
         size: u64,
         /// How it got there.
         #[serde(flatten)]
-        arrival: Arrival,
+        arrival: BlobArrival,
     },
     /// A push of a blob failed. Its JSON form is that of [`Event::ManifestFailed`], whose schema covers both.
     #[schemars(skip)]

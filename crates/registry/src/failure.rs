@@ -12,7 +12,7 @@ use tls::CertificateReason;
 
 use crate::error::{Cause, Error, Operation};
 use crate::limits;
-use crate::pace::Late;
+use crate::pace::WaitOutcome;
 
 /// Converts an error of the HTTP library by the remedy that it requires. The URL is removed from the error, because an
 /// upload location is a permission to write.
@@ -111,7 +111,7 @@ pub(crate) fn refused_certificate(
     })
 }
 
-impl Late {
+impl WaitOutcome {
     pub(crate) fn error(self, operation: &Operation) -> Error {
         let operation = Box::new(operation.clone());
         match self {
@@ -445,7 +445,7 @@ mod tests {
         let address = closed.local_addr().unwrap();
         let failure = async || {
             let error = reqwest::Client::builder()
-                .tls_backend_preconfigured(crate::tls::unused())
+                .tls_backend_preconfigured(crate::tls::config_without_tls())
                 .build()
                 .unwrap()
                 .get(format!("https://{address}/v2/"))

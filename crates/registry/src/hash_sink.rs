@@ -1,4 +1,5 @@
-//! A sink that verifies the digest of a blob without storing it.
+//! A sink that verifies the digest of a blob without storing it. Verification reads a registry's content into it, and
+//! sinks that store bytes use it to verify them.
 
 use std::io;
 

@@ -41,7 +41,7 @@ struct KeptLogin<'a> {
 
 impl Helper {
     /// Returns the helper with the name from a login file.
-    pub(crate) fn named(name: &str) -> Result<Self, CredentialsError> {
+    pub(crate) fn from_name(name: &str) -> Result<Self, CredentialsError> {
         let one_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         if name.is_empty() || !name.bytes().all(one_word) {
             return Err(CredentialsError::HelperName(

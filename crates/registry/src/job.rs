@@ -1,4 +1,5 @@
-//! The input of a push ([`PushJob`]) and its result ([`PushReport`]).
+//! The input of a push ([`PushJob`]) and its result ([`PushReport`]). The caller builds the job once, and the push can
+//! be repeated with the same job.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use schemas::Digest;
 
 use crate::address::{Reference, RepositoryPath};
 use crate::error::Error;
-use crate::known::KnownContent;
+use crate::known_content::KnownContent;
 use crate::source::BlobContent;
 use crate::turns::ReadConcurrency;
 
@@ -70,14 +71,14 @@ pub struct PushJob {
 
 /// A number of blobs and their total size. A blob counts once per repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct BlobCount {
     /// The number of blobs.
     pub count: u64,
     /// The number of bytes.
     pub bytes: u64,
 }
 
-impl Tally {
+impl BlobCount {
     pub(crate) fn add(&mut self, bytes: u64) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -115,13 +116,13 @@ pub enum ManifestOutcome {
 #[derive(Clone, Debug, Default)]
 pub struct PushReport {
     /// The uploaded blobs, and the bytes that this push sent for them.
-    pub uploaded: Tally,
+    pub uploaded: BlobCount,
     /// The uploaded blobs that an earlier process had begun to send, and the bytes that it had sent.
-    pub resumed: Tally,
+    pub resumed: BlobCount,
     /// The blobs mounted from another repository.
-    pub mounted: Tally,
+    pub mounted: BlobCount,
     /// The blobs that already existed.
-    pub present: Tally,
+    pub present: BlobCount,
     /// The blobs that could not be stored.
     pub failed_blobs: Vec<FailedBlob>,
     /// The outcomes of [`PushJob::manifests`], in the same order.

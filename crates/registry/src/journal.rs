@@ -14,7 +14,7 @@
 //! Known attacks, and the code that stops each of them:
 //!
 //! - A file of another user, or a link in its place: `open`.
-//! - A file about a different registry or blob, or with a location at a different origin: `UploadExtent::about`.
+//! - A file about a different registry or blob, or with a location at a different origin: `UploadExtent::matching_upload`.
 //! - Oversized, too many or outdated files: [`limits::JOURNAL_FILE`], [`limits::JOURNAL_FILES`],
 //!   [`limits::JOURNAL_AGE`].
 
@@ -112,7 +112,7 @@ const VERSION: u32 = 1;
 const OTHERS: u32 = 0o077;
 
 /// An upload that an earlier process started.
-pub(crate) struct Remembered {
+pub(crate) struct RememberedUpload {
     pub(crate) upload: OpenUpload,
     /// The number of bytes that the registry had acknowledged.
     pub(crate) acknowledged: u64,
@@ -121,7 +121,7 @@ pub(crate) struct Remembered {
 }
 
 impl UploadExtent {
-    fn of(subject: &UploadSubject<'_>, known: &Remembered) -> Self {
+    fn new(subject: &UploadSubject<'_>, known: &RememberedUpload) -> Self {
         Self {
             version: VERSION,
             registry: subject.origin(),
@@ -136,11 +136,11 @@ impl UploadExtent {
     }
 
     /// Returns the upload if it belongs to this subject and its location has the registry's own origin.
-    fn about(&self, subject: &UploadSubject<'_>) -> Option<Remembered> {
+    fn matching_upload(&self, subject: &UploadSubject<'_>) -> Option<RememberedUpload> {
         let location = Some(&self.location).filter(|text| text.len() <= limits::LOCATION)?;
         let location = Url::parse(location).ok()?;
         let smallest_chunk = self.smallest_chunk.min(limits::CHUNK_LARGEST);
-        let remembered = Remembered {
+        let remembered = RememberedUpload {
             upload: OpenUpload {
                 location,
                 smallest_chunk,
@@ -152,7 +152,7 @@ impl UploadExtent {
         let plain = location.username().is_empty() && location.password().is_none();
         let there = plain && origin::is_same(location, subject.registry);
         let ordered = self.acknowledged <= self.handed && self.handed <= self.size;
-        (there && ordered && Self::of(subject, &remembered) == *self).then_some(remembered)
+        (there && ordered && Self::new(subject, &remembered) == *self).then_some(remembered)
     }
 }
 
@@ -176,7 +176,7 @@ impl UploadJournal {
         &self,
         subject: &UploadSubject<'_>,
         ignored: &dyn Fn(JournalProblem),
-    ) -> Option<(JournalEntry, Option<Remembered>)> {
+    ) -> Option<(JournalEntry, Option<RememberedUpload>)> {
         let mut first = None;
         let prepared = self.prepared.get_or_init(|| match self.prepare() {
             Ok(()) => true,
@@ -197,7 +197,7 @@ impl UploadJournal {
                 return None;
             }
         };
-        let remembered = last_record(&text).and_then(|record| record.about(subject));
+        let remembered = last_record(&text).and_then(|record| record.matching_upload(subject));
         if remembered.is_none() && !text.is_empty() {
             ignored(JournalProblem::Damaged(path.clone()));
         }
@@ -307,8 +307,8 @@ struct EntryFile {
 impl JournalEntry {
     /// Records that the part that ends at `handed` is about to be sent. If this fails, the upload continues but cannot
     /// be resumed.
-    pub(crate) async fn remember(&self, subject: &UploadSubject<'_>, known: &Remembered) {
-        let record = UploadExtent::of(subject, known);
+    pub(crate) async fn remember(&self, subject: &UploadSubject<'_>, known: &RememberedUpload) {
+        let record = UploadExtent::new(subject, known);
         let mut line = serde_json::to_vec(&record).expect("texts and numbers");
         line.push(b'\n');
         let inner = Arc::clone(&self.0);
@@ -351,9 +351,9 @@ mod tests {
     use super::*;
 
     /// An upload of which this number of bytes was acknowledged.
-    fn known(acknowledged: u64) -> Remembered {
+    fn known(acknowledged: u64) -> RememberedUpload {
         let location = "http://127.0.0.1:5000/v2/app/blobs/uploads/1";
-        Remembered {
+        RememberedUpload {
             upload: OpenUpload {
                 location: location.parse().unwrap(),
                 smallest_chunk: 0,
@@ -384,7 +384,7 @@ mod tests {
         entry.remember(&subject, &known(1)).await;
         drop(entry);
         // A complete record without its line feed.
-        let record = serde_json::to_vec(&UploadExtent::of(&subject, &known(2))).unwrap();
+        let record = serde_json::to_vec(&UploadExtent::new(&subject, &known(2))).unwrap();
         let path = journal().path(&subject);
         let file = OpenOptions::new().append(true).open(path);
         file.unwrap().write_all(&record).unwrap();

@@ -1,4 +1,5 @@
-//! The limits for requests to a registry and for its answers, with the reason for each.
+//! The limits for requests to a registry and for its answers, with the reason for each. A registry is not trusted, so
+//! every answer is bounded in size and time.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::limits;
-use crate::transport::Ask;
+use crate::transport::OutgoingRequest;
 
 /// One page of either list; the field of the other list is missing.
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ impl Client {
     pub async fn tags(&self, repository: &RepositoryPath) -> Result<Vec<Tag>, Error> {
         let operation = self.operation(RegistryVerb::ListTags, Some(repository));
         let path = format!("{repository}/tags/list");
-        let scope = TokenScope::of(repository, TokenAccess::Pull);
+        let scope = TokenScope::new(repository, TokenAccess::Pull);
         let listed = self.pages(&operation, &path, &scope).await?;
         let names = listed.map(|(names, _)| names).unwrap_or_default();
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
@@ -118,7 +118,7 @@ impl Client {
             query.append_pair("last", last);
         }
         drop(query);
-        let ask = Ask::new(Method::GET, url, scope.clone());
+        let ask = OutgoingRequest::new(Method::GET, url, scope.clone());
         let answer = self.send(operation, ask).await?;
         let Some(answer) = answer.found(operation).await? else {
             return Ok(None);

@@ -98,7 +98,7 @@ impl LoginDocument {
     pub fn forget_all(&mut self) -> Result<Vec<String>, CredentialsError> {
         let mut gone = Vec::new();
         for (name, key) in self.read.helpers() {
-            if Helper::named(name)?.erase(key)? {
+            if Helper::from_name(name)?.erase(key)? {
                 gone.push(key.to_owned());
             }
         }
@@ -110,7 +110,7 @@ impl LoginDocument {
 
     /// Checks whether the file itself has a login for this registry.
     #[must_use]
-    pub fn holds(&self, address: &RegistryAddress) -> bool {
+    pub fn contains_login(&self, address: &RegistryAddress) -> bool {
         self.keys().any(|key| is_for(key, address))
     }
 
@@ -234,7 +234,7 @@ mod tests {
             compact,
             r#"{"auths":{"a":{},"r.example":{"auth":"bWU6eA=="},"r.example/team":{"auth":"eDp6"}}}"#
         );
-        assert!(document.holds(&address("r.example/team")));
+        assert!(document.contains_login(&address("r.example/team")));
         keep(&mut document, "r.example/team", "x");
         let gone = document.forget(&address("r.example")).unwrap();
         assert_eq!(gone, Some(LoginKeeper::File));

@@ -105,7 +105,7 @@ impl Logins {
         let Some((name, key)) = named.or_else(|| Some((self.store()?, helper_key(address)))) else {
             return Ok(None);
         };
-        let helper = Helper::named(name)?;
+        let helper = Helper::from_name(name)?;
         if address.prefix().is_some() && !is_for(key, address) {
             return Err(CredentialsError::HelperPath {
                 program: helper.program().to_owned(),
@@ -131,7 +131,7 @@ impl Logins {
         if let Some(known) = answers.get(&asked) {
             return Ok(known.clone());
         }
-        let answer = Helper::named(helper)?.get(key)?;
+        let answer = Helper::from_name(helper)?.get(key)?;
         answers.insert(asked, answer.clone());
         Ok(answer)
     }

@@ -12,7 +12,7 @@ use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
 use crate::error::{Error, RegistryVerb};
 use crate::limits;
-use crate::transport::{Ask, RequestBody};
+use crate::transport::{OutgoingRequest, RequestBody};
 
 /// A manifest or index from a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Client {
         let operation = self.operation(verb, Some(repository));
         let path = format!("{repository}/manifests/{reference}");
         let url = self.url(&operation, &path).await?;
-        let mut ask = Ask::new(Method::GET, url, TokenScope::of(repository, access));
+        let mut ask = OutgoingRequest::new(Method::GET, url, TokenScope::new(repository, access));
         // Without this header, old registries answer with a converted schema 1 manifest, which has a different digest.
         let accepted = MediaType::ALL.map(MediaType::as_str).join(", ");
         let accepted = HeaderValue::from_str(&accepted).expect("media types are plain text");
@@ -119,10 +119,10 @@ impl Client {
         );
         let path = format!("{repository}/manifests/{reference}");
         let url = self.url(&operation, &path).await?;
-        let mut ask = Ask::new(
+        let mut ask = OutgoingRequest::new(
             Method::PUT,
             url,
-            TokenScope::of(repository, TokenAccess::PullPush),
+            TokenScope::new(repository, TokenAccess::PullPush),
         );
         ask.headers.insert(CONTENT_TYPE, media_type.clone());
         ask.body = RequestBody::Bytes(bytes.clone());
@@ -144,9 +144,9 @@ impl Client {
         let operation = self.operation(RegistryVerb::DeleteManifest(digest), Some(repository));
         let path = format!("{repository}/manifests/{digest}");
         let url = self.url(&operation, &path).await?;
-        let scope = TokenScope::of(repository, TokenAccess::PullDelete);
+        let scope = TokenScope::new(repository, TokenAccess::PullDelete);
         let answer = self
-            .send(&operation, Ask::new(Method::DELETE, url, scope))
+            .send(&operation, OutgoingRequest::new(Method::DELETE, url, scope))
             .await?;
         match answer.status() {
             StatusCode::NOT_FOUND => {

@@ -1,4 +1,5 @@
-//! An upload that a registry has opened ([`OpenUpload`]).
+//! An upload that a registry has opened ([`OpenUpload`]). It is shared by the upload itself and by the journal that
+//! resumes it in a later process.
 
 use reqwest::Url;
 

@@ -1,7 +1,7 @@
 //! The minimum transfer rate. A peer that transfers a byte now and then is never idle and would keep a push running for
 //! years.
 //!
-//! All connections of a client share one [`Pace`], so that many slow connections count like one fast one. Only time
+//! All connections of a client share one [`TransferRate`], so that many slow connections count like one fast one. Only time
 //! during transfers counts: not while the registry computes its answer (after the last byte of a blob, it hashes and
 //! stores the content), not while the source is read, and not between two attempts.
 
@@ -32,7 +32,7 @@ impl Default for LeastRate {
 
 /// The measured transfer rate of a client.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct TransferRate {
     rate: LeastRate,
     window: Mutex<PaceWindow>,
 }
@@ -57,7 +57,7 @@ impl PaceWindow {
     }
 }
 
-impl Pace {
+impl TransferRate {
     pub(crate) fn new(rate: LeastRate) -> Arc<Self> {
         let window = PaceWindow {
             bytes: 0,
@@ -78,7 +78,7 @@ impl Pace {
     }
 
     /// Counts bytes. The caller must omit bytes that are repeated because an attempt failed.
-    pub(crate) fn moved(&self, bytes: u64) {
+    pub(crate) fn count_bytes(&self, bytes: u64) {
         let mut window = self.settled();
         window.bytes = window.bytes.saturating_add(bytes);
         if window.bytes >= self.rate.bytes {
@@ -96,7 +96,7 @@ impl Pace {
 
 /// A transfer on one connection.
 #[derive(Debug)]
-pub(crate) struct Transfer(Arc<Pace>);
+pub(crate) struct Transfer(Arc<TransferRate>);
 
 impl Transfer {
     /// Returns the time at which the transfer will be too slow if no more bytes are transferred.
@@ -105,7 +105,7 @@ impl Transfer {
         let left = self.0.rate.within.saturating_sub(window.waited);
         Deadline {
             at: window.settled + left,
-            late: Late::Slow(self.0.rate),
+            late: WaitOutcome::Slow(self.0.rate),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Drop for Transfer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
-    pub(crate) late: Late,
+    pub(crate) late: WaitOutcome,
 }
 
 impl Deadline {
@@ -131,7 +131,7 @@ impl Deadline {
 
 /// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Late {
+pub(crate) enum WaitOutcome {
     /// The connection transferred nothing for this time.
     Idle(Duration),
     /// All connections together transferred too little.
@@ -143,7 +143,7 @@ mod tests {
     use tokio::time::{advance, sleep};
 
     use super::*;
-    use crate::activity::{Activity, Moment};
+    use crate::activity::{Activity, ActivityPhase};
 
     /// Almost the idle timeout.
     const IDLE: Duration = Duration::from_secs(59);
@@ -157,16 +157,20 @@ mod tests {
     }
 
     /// Waits for bytes that take some time.
-    async fn receive(pace: &Arc<Pace>, time: Duration, bytes: u64) -> Result<(), Late> {
+    async fn receive(
+        pace: &Arc<TransferRate>,
+        time: Duration,
+        bytes: u64,
+    ) -> Result<(), WaitOutcome> {
         let activity = Activity::new(pace);
-        activity.mark(Moment::Moving);
+        activity.mark(ActivityPhase::Moving);
         activity.watch(sleep(time)).await?;
-        activity.moved(bytes);
+        activity.count_bytes(bytes);
         Ok(())
     }
 
     /// Receives a byte every two seconds, and returns the time after which that was too slow.
-    async fn drip(pace: &Arc<Pace>) -> Duration {
+    async fn drip(pace: &Arc<TransferRate>) -> Duration {
         let start = Instant::now();
         loop {
             if receive(pace, seconds(2), 1).await.is_err() {
@@ -177,12 +181,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_drips_is_too_slow_after_the_time_and_not_before() {
-        assert_eq!(drip(&Pace::new(RATE)).await, RATE.within);
+        assert_eq!(drip(&TransferRate::new(RATE)).await, RATE.within);
     }
 
     #[tokio::test(start_paused = true)]
     async fn each_time_the_bytes_are_complete_the_time_begins_anew() {
-        let pace = Pace::new(RATE);
+        let pace = TransferRate::new(RATE);
         for _ in 0..20 {
             assert_eq!(receive(&pace, IDLE, 200).await, Ok(()));
         }
@@ -190,11 +194,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_quick_connection_is_enough_for_all() {
-        let pace = Pace::new(RATE);
+        let pace = TransferRate::new(RATE);
         let quick = async {
             for _ in 0..100 {
                 sleep(seconds(10)).await;
-                pace.moved(100);
+                pace.count_bytes(100);
             }
             Instant::now()
         };
@@ -209,14 +213,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn slow_connections_share_one_time() {
-        let pace = Pace::new(RATE);
+        let pace = TransferRate::new(RATE);
         let (one, other) = tokio::join!(drip(&pace), drip(&pace));
         assert_eq!((one, other), (RATE.within, RATE.within));
     }
 
     #[tokio::test(start_paused = true)]
     async fn time_without_a_transfer_does_not_count() {
-        let pace = Pace::new(RATE);
+        let pace = TransferRate::new(RATE);
         for _ in 0..3 {
             drop(pace.transfer());
             advance(seconds(10_000)).await;

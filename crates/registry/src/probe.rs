@@ -20,13 +20,13 @@ use crate::address::RepositoryPath;
 use crate::answer::{self, Purpose};
 use crate::auth::{TokenAccess, TokenScope};
 use crate::blobs::Mount;
-use crate::client::{Client, Show};
+use crate::client::{Client, LoginChoice};
 use crate::error::{Error, RegistryVerb};
 use crate::limits;
 use crate::manifests::ManifestDeletion;
 use crate::open_upload::OpenUpload;
 use crate::session::range_end;
-use crate::transport::{Ask, RequestBody};
+use crate::transport::{OutgoingRequest, RequestBody};
 
 /// The repositories and blobs used for the tests.
 #[derive(Clone, Copy, Debug)]
@@ -165,8 +165,8 @@ impl Client {
         upload: &mut OpenUpload,
     ) -> Result<(Ability, Ability), Error> {
         let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
-        let scope = || TokenScope::of(repository, TokenAccess::PullPush);
-        let mut ask = Ask::new(Method::PATCH, upload.location.clone(), scope());
+        let scope = || TokenScope::new(repository, TokenAccess::PullPush);
+        let mut ask = OutgoingRequest::new(Method::PATCH, upload.location.clone(), scope());
         let kind = HeaderValue::from_static("application/octet-stream");
         ask.headers.insert(CONTENT_TYPE, kind);
         let range = HeaderValue::from_static("0-1");
@@ -183,7 +183,7 @@ impl Client {
             upload.location =
                 answer::resolve(&operation, registry, from, location, Purpose::Write)?;
         }
-        let ask = Ask::new(Method::GET, upload.location.clone(), scope());
+        let ask = OutgoingRequest::new(Method::GET, upload.location.clone(), scope());
         let resumed = match self.send(&operation, ask).await?.success(&operation).await {
             Ok(answer) if answer.header("range").and_then(range_end) == Some(2) => Ability::Yes,
             Ok(_) => Ability::No("it does not report the progress of an upload".to_owned()),
@@ -198,8 +198,8 @@ impl Client {
         location: Url,
     ) -> Result<Ability, Error> {
         let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
-        let scope = TokenScope::of(repository, TokenAccess::PullPush);
-        let ask = Ask::new(Method::DELETE, location, scope);
+        let scope = TokenScope::new(repository, TokenAccess::PullPush);
+        let ask = OutgoingRequest::new(Method::DELETE, location, scope);
         match self.send(&operation, ask).await?.success(&operation).await {
             Ok(_) => Ok(Ability::Yes),
             Err(error) => refused(error),
@@ -272,8 +272,8 @@ impl Client {
         let upload = u128::from_be_bytes(upload);
         let path = format!("{repository}/blobs/uploads/{upload:032x}");
         let url = self.url(&operation, &path).await?;
-        let scope = TokenScope::of(repository, TokenAccess::PullPush);
-        let mut ask = Ask::new(Method::PATCH, url, scope);
+        let scope = TokenScope::new(repository, TokenAccess::PullPush);
+        let mut ask = OutgoingRequest::new(Method::PATCH, url, scope);
         let kind = HeaderValue::from_static("application/octet-stream");
         ask.headers.insert(CONTENT_TYPE, kind);
         let nothing = stream::pending::<std::io::Result<Bytes>>();
@@ -318,7 +318,9 @@ impl Client {
         };
         let path = "/api/v2.0/systeminfo";
         // The login is sent only after the server was identified as Harbor.
-        let about = self.get_beside(&operation, path, Show::Nothing).await?;
+        let about = self
+            .get_beside(&operation, path, LoginChoice::Nothing)
+            .await?;
         let is_found = about.status() == StatusCode::OK;
         let about = about.error_body(&operation).await;
         let is_harbor = is_found && serde_json::from_slice::<AboutHarbor>(&about).is_ok();
@@ -326,7 +328,9 @@ impl Client {
             return unknown("only Harbor reports quotas, and this is a different registry");
         }
         let path = format!("/api/v2.0/projects/{project}/summary");
-        let answer = self.get_beside(&operation, &path, Show::Login).await?;
+        let answer = self
+            .get_beside(&operation, &path, LoginChoice::Login)
+            .await?;
         match answer.status() {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND => {

@@ -4,7 +4,7 @@
 //! Known attacks, and the code that stops each of them:
 //!
 //! - More bytes than the descriptor says: the stated length is checked, else the first surplus byte (`receive`).
-//! - Different bytes: the digest. The blob is downloaded once more from its beginning, then refused.
+//! - Different bytes: the digest. The blob is downloaded again from its beginning, then refused.
 //! - A range that was not requested: `skipped`.
 //! - A peer that sends a few bytes and disconnects, forever: [`limits::PROGRESS`].
 //! - A redirect that would take the login to another server: `transport`.
@@ -14,21 +14,21 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use progress::ProgressSink;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode};
 use schemas::Digest;
-use watch::Tell;
 
 use crate::address::RepositoryPath;
 use crate::answer::{RegistryAnswer, bad};
 use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
+use crate::concurrent::ConcurrentFutures;
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
-use crate::retry::{Failed, pause};
-use crate::several::Several;
-use crate::transport::Ask;
+use crate::retry::{FailureCounts, pause};
+use crate::transport::OutgoingRequest;
 use crate::writer::{SinkWriter, blocking};
 
 /// A destination for the bytes of one blob. Methods are called on threads that may block.
@@ -95,11 +95,11 @@ pub struct FailedPull {
 pub async fn pull(
     client: &Client,
     blobs: Vec<BlobPull>,
-    tell: Tell<'_, Event>,
+    tell: ProgressSink<'_, Event>,
 ) -> Result<(), FailedPull> {
     let mut blobs = blobs;
     blobs.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
-    let mut fetching = Several::new(client.connections(), blobs.into_iter());
+    let mut fetching = ConcurrentFutures::new(client.connections(), blobs.into_iter());
     while let Some(fetched) = fetching.next(|blob| fetch(client, blob, tell)).await {
         fetched?;
     }
@@ -109,7 +109,7 @@ pub async fn pull(
 pub(crate) async fn fetch(
     client: &Client,
     blob: BlobPull,
-    tell: Tell<'_, Event>,
+    tell: ProgressSink<'_, Event>,
 ) -> Result<(), FailedPull> {
     let BlobPull {
         repository,
@@ -133,7 +133,7 @@ struct Download<'a> {
     repository: RepositoryPath,
     digest: Digest,
     size: u64,
-    tell: Tell<'a, Event>,
+    tell: ProgressSink<'a, Event>,
 }
 
 /// The reason why an attempt did not complete the blob.
@@ -158,7 +158,7 @@ impl Download<'_> {
             return Ok(());
         };
         let mut counted = sink.position();
-        let mut failed = Failed::default();
+        let mut failed = FailureCounts::default();
         let mut anew = false;
         loop {
             let (returned, result) = self.attempt(sink).await;
@@ -174,14 +174,14 @@ impl Download<'_> {
                 Err(PullTrouble::Wrong(error)) => {
                     anew = true;
                     counted = 0;
-                    sink = self.restarted(sink).await?;
+                    sink = self.restart_sink(sink).await?;
                     (error, Duration::ZERO)
                 }
                 Err(PullTrouble::Failed(error)) if !error.is_retried() => return Err(error),
                 Err(PullTrouble::Failed(error)) => {
                     if sink.position() >= counted.saturating_add(limits::PROGRESS) {
                         counted = sink.position();
-                        failed = Failed::default();
+                        failed = FailureCounts::default();
                     }
                     match self.client.retry().after(&mut failed, &error) {
                         Some(wait) => (error, wait),
@@ -246,7 +246,7 @@ impl Download<'_> {
     ) -> Result<(), PullTrouble> {
         let operation = self.operation();
         let mut answer = self.ask(&operation, from).await?;
-        let mut skip = self.skipped(&operation, from, &answer)?;
+        let mut skip = self.already_stored(&operation, from, &answer)?;
         let mut position = from - skip;
         while let Some(piece) = answer.piece(&operation).await? {
             let mut piece = piece;
@@ -276,8 +276,8 @@ impl Download<'_> {
     async fn ask(&self, operation: &Operation, from: u64) -> Result<RegistryAnswer, PullTrouble> {
         let path = format!("{}/blobs/{}", self.repository, self.digest);
         let url = self.client.url(operation, &path).await?;
-        let scope = TokenScope::of(&self.repository, TokenAccess::Pull);
-        let mut ask = Ask::new(Method::GET, url, scope);
+        let scope = TokenScope::new(&self.repository, TokenAccess::Pull);
+        let mut ask = OutgoingRequest::new(Method::GET, url, scope);
         // Compression in transit would change the bytes and thus the digest.
         let identity = HeaderValue::from_static("identity");
         ask.headers.insert(ACCEPT_ENCODING, identity);
@@ -300,7 +300,7 @@ impl Download<'_> {
     }
 
     /// Checks the range of the answer, and returns how many of its bytes are already stored.
-    fn skipped(
+    fn already_stored(
         &self,
         operation: &Operation,
         from: u64,
@@ -337,7 +337,7 @@ impl Download<'_> {
         }
     }
 
-    async fn restarted(&self, sink: Box<dyn BlobSink>) -> Result<Box<dyn BlobSink>, Error> {
+    async fn restart_sink(&self, sink: Box<dyn BlobSink>) -> Result<Box<dyn BlobSink>, Error> {
         let mut sink = sink;
         let restarted;
         (sink, restarted) = blocking(move || {

@@ -7,19 +7,19 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use progress::ProgressSink;
 use schemas::Digest;
-use watch::Tell;
 
 use crate::address::RepositoryPath;
 use crate::auth::TokenAccess;
 use crate::blobs::{Mount, Presence};
 use crate::client::Client;
+use crate::concurrent::ConcurrentFutures;
 use crate::error::{Error, RegistryVerb};
-use crate::events::{Arrival, Event};
+use crate::events::{BlobArrival, Event};
 use crate::job::{BlobPush, FailedBlob, PushJob, PushReport};
-use crate::known::KnownContent;
+use crate::known_content::KnownContent;
 use crate::limits;
-use crate::several::Several;
 use crate::source::BlobSource;
 use crate::turns::ReadTurns;
 use crate::upload::Upload;
@@ -30,7 +30,7 @@ use crate::upload::Upload;
 /// Dropping the future aborts the push at once, and the registry purges the unfinished uploads later.
 /// [`ClientOptions::stop`](crate::ClientOptions::stop) stops it in order: running requests are finished, the journal
 /// records their progress, and everything else fails with [`Error::Stopped`].
-pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushReport {
+pub async fn push(client: &Client, job: PushJob, tell: ProgressSink<'_, Event>) -> PushReport {
     let run = PushRun {
         client,
         known: &job.known,
@@ -53,7 +53,7 @@ pub(crate) struct PushRun<'a> {
     pub(crate) client: &'a Client,
     pub(crate) known: &'a KnownContent,
     turns: Arc<ReadTurns>,
-    pub(crate) tell: Tell<'a, Event>,
+    pub(crate) tell: ProgressSink<'a, Event>,
     /// The error that ended the push. If a registry is down, full or refuses the login, every further blob would fail
     /// after all its attempts.
     stopped: OnceLock<Arc<Error>>,
@@ -63,7 +63,7 @@ pub(crate) struct PushRun<'a> {
 
 /// A blob and a repository that requires it.
 #[derive(Clone, Copy)]
-struct Need<'a> {
+struct BlobRequirement<'a> {
     blob: &'a BlobPush,
     repository: &'a RepositoryPath,
 }
@@ -86,7 +86,7 @@ impl PushRun<'_> {
         let mut placed = PushTally::default();
         let mut missing = self.find_all(blobs, &mut placed).await;
         missing.sort_by_key(|(need, _)| {
-            let Need { blob, repository } = *need;
+            let BlobRequirement { blob, repository } = *need;
             (Reverse(blob.size), blob.digest, repository)
         });
         let mut seen = HashSet::new();
@@ -105,17 +105,17 @@ impl PushRun<'_> {
         &self,
         blobs: &'a [BlobPush],
         placed: &mut PushTally<'a>,
-    ) -> Vec<(Need<'a>, Presence)> {
+    ) -> Vec<(BlobRequirement<'a>, Presence)> {
         let mut needs = Vec::new();
         for blob in blobs {
             let at = unique(&blob.repositories).into_iter();
-            needs.extend(at.map(|repository| Need { blob, repository }));
+            needs.extend(at.map(|repository| BlobRequirement { blob, repository }));
         }
-        let mut finding = Several::new(limits::REQUESTS, needs.into_iter());
+        let mut finding = ConcurrentFutures::new(limits::REQUESTS, needs.into_iter());
         let mut missing = Vec::new();
         while let Some((need, found)) = finding.next(|need| self.find(need)).await {
             match found {
-                Ok(Presence::Present) => self.note(need, Ok(Arrival::Present), placed),
+                Ok(Presence::Present) => self.note(need, Ok(BlobArrival::Present), placed),
                 Ok(presence) => missing.push((need, presence)),
                 Err(error) => self.note(need, Err(error), placed),
             }
@@ -123,7 +123,11 @@ impl PushRun<'_> {
         missing
     }
 
-    async fn bring_all<'a>(&self, missing: Vec<(Need<'a>, Presence)>, placed: &mut PushTally<'a>) {
+    async fn bring_all<'a>(
+        &self,
+        missing: Vec<(BlobRequirement<'a>, Presence)>,
+        placed: &mut PushTally<'a>,
+    ) {
         let mut list = Vec::new();
         for (need, presence) in missing {
             let digest = need.blob.digest;
@@ -133,7 +137,7 @@ impl PushRun<'_> {
             }
             list.push((need, presence, placed.holders.get(&digest).copied()));
         }
-        let mut bringing = Several::new(limits::REQUESTS, list.into_iter());
+        let mut bringing = ConcurrentFutures::new(limits::REQUESTS, list.into_iter());
         while let Some((need, result)) = bringing
             .next(|(need, presence, holder)| self.bring(need, presence, holder))
             .await
@@ -144,31 +148,31 @@ impl PushRun<'_> {
 
     fn note<'a>(
         &self,
-        need: Need<'a>,
-        result: Result<Arrival, Arc<Error>>,
+        need: BlobRequirement<'a>,
+        result: Result<BlobArrival, Arc<Error>>,
         placed: &mut PushTally<'a>,
     ) {
-        let Need { blob, repository } = need;
+        let BlobRequirement { blob, repository } = need;
         let (digest, size) = (blob.digest, blob.size);
         let report = &mut placed.report;
         match result {
             Ok(arrival) => {
                 placed.in_place.insert((repository, digest));
                 placed.holders.entry(digest).or_insert(repository);
-                if !matches!(arrival, Arrival::Present) {
+                if !matches!(arrival, BlobArrival::Present) {
                     self.stored();
                 }
-                if matches!(arrival, Arrival::Mounted | Arrival::Present) {
+                if matches!(arrival, BlobArrival::Mounted | BlobArrival::Present) {
                     self.client.forget_upload(repository, digest, size);
                 }
                 match arrival {
-                    Arrival::Uploaded => report.uploaded.add(size),
-                    Arrival::Resumed { from } => {
+                    BlobArrival::Uploaded => report.uploaded.add(size),
+                    BlobArrival::Resumed { from } => {
                         report.uploaded.add(size.saturating_sub(from));
                         report.resumed.add(from);
                     }
-                    Arrival::Mounted => report.mounted.add(size),
-                    Arrival::Present => report.present.add(size),
+                    BlobArrival::Mounted => report.mounted.add(size),
+                    BlobArrival::Present => report.present.add(size),
                 }
                 (self.tell)(Event::BlobInPlace {
                     digest,
@@ -195,8 +199,11 @@ impl PushRun<'_> {
         }
     }
 
-    async fn find<'a>(&self, need: Need<'a>) -> (Need<'a>, Result<Presence, Arc<Error>>) {
-        let Need { blob, repository } = need;
+    async fn find<'a>(
+        &self,
+        need: BlobRequirement<'a>,
+    ) -> (BlobRequirement<'a>, Result<Presence, Arc<Error>>) {
+        let BlobRequirement { blob, repository } = need;
         if let Some(known) = self.known.blob(repository, &blob.digest) {
             return (need, Ok(known));
         }
@@ -216,10 +223,10 @@ impl PushRun<'_> {
 
     async fn bring<'a>(
         &self,
-        need: Need<'a>,
+        need: BlobRequirement<'a>,
         presence: Presence,
         holder: Option<&RepositoryPath>,
-    ) -> (Need<'a>, Result<Arrival, Arc<Error>>) {
+    ) -> (BlobRequirement<'a>, Result<BlobArrival, Arc<Error>>) {
         let result = self.mount_or_send(need, holder).await;
         let result = match (result, presence) {
             (Ok(arrival), Presence::Claimed) => self.check_blob(need).await.map(|()| arrival),
@@ -232,17 +239,17 @@ impl PushRun<'_> {
     /// may answer a mount request by opening an upload.
     async fn mount_or_send(
         &self,
-        need: Need<'_>,
+        need: BlobRequirement<'_>,
         holder: Option<&RepositoryPath>,
-    ) -> Result<Arrival, Arc<Error>> {
+    ) -> Result<BlobArrival, Arc<Error>> {
         self.check_stopped()?;
-        let Need { blob, repository } = need;
+        let BlobRequirement { blob, repository } = need;
         let opened = match holder.or_else(|| self.known.holder(&blob.digest)) {
             None => None,
             Some(from) => {
                 let mounted = self.client.mount_blob(repository, from, &blob.digest);
                 match mounted.await {
-                    Ok(Mount::Mounted) => return Ok(Arrival::Mounted),
+                    Ok(Mount::Mounted) => return Ok(BlobArrival::Mounted),
                     Ok(Mount::Upload(opened)) => Some(opened),
                     Err(_) => None,
                 }
@@ -257,7 +264,7 @@ impl PushRun<'_> {
             stopped: &self.stopped,
         };
         let turn = self.turns.queue();
-        turn.comes().await;
+        turn.wait_for_turn().await;
         self.check_stopped()?;
         // The survey may have opened an upload to check whether this repository accepts pushes.
         let opened = opened.or_else(|| self.known.take_upload(repository));
@@ -274,7 +281,7 @@ impl PushRun<'_> {
 
     /// Checks that the registry delivers a blob that it claimed without having its content. It may have discarded the
     /// new bytes as a duplicate.
-    async fn check_blob(&self, need: Need<'_>) -> Result<(), Arc<Error>> {
+    async fn check_blob(&self, need: BlobRequirement<'_>) -> Result<(), Arc<Error>> {
         let (blob, at) = (need.blob, need.repository);
         let gives = || async {
             let find = self
@@ -282,7 +289,7 @@ impl PushRun<'_> {
                 .find_blob(at, &blob.digest, blob.size, TokenAccess::PullPush);
             Ok(find.await? == Presence::Present)
         };
-        match self.client.appears(gives).await {
+        match self.client.wait_until_visible(gives).await {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let verb = RegistryVerb::UploadBlob(blob.digest);

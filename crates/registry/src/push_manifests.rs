@@ -10,14 +10,14 @@ use schemas::Digest;
 use crate::address::{Reference, RepositoryPath};
 use crate::answer;
 use crate::auth::TokenAccess;
+use crate::concurrent::ConcurrentFutures;
 use crate::error::{Error, RegistryVerb};
 use crate::events::{Event, ManifestArrival};
 use crate::job::{ManifestOutcome, ManifestPush};
-use crate::known::FoundManifest;
+use crate::known_content::FoundManifest;
 use crate::limits;
 use crate::manifests::digest_of;
 use crate::push::{PlacedBlobs, PushRun};
-use crate::several::Several;
 
 impl PushRun<'_> {
     pub(crate) async fn push_manifests<'a>(
@@ -38,7 +38,9 @@ impl PushRun<'_> {
                 // Each round pushes the manifests whose requirements the previous rounds have stored.
                 let ready: Vec<usize> = (0..manifests.len())
                     .filter(|i| outcomes[*i].is_none() && by_digest(&manifests[*i]) != tags)
-                    .filter(|i| unmet(&manifests[*i], &with_digest, in_place).is_empty())
+                    .filter(|i| {
+                        missing_requirements(&manifests[*i], &with_digest, in_place).is_empty()
+                    })
                     .collect();
                 if ready.is_empty() {
                     break;
@@ -52,7 +54,7 @@ impl PushRun<'_> {
             }
         }
         let blocked = |manifest| ManifestOutcome::Blocked {
-            on: unmet(manifest, &with_digest, in_place),
+            on: missing_requirements(manifest, &with_digest, in_place),
         };
         let pairs = outcomes.into_iter().zip(manifests);
         pairs
@@ -67,7 +69,7 @@ impl PushRun<'_> {
         ready: Vec<usize>,
     ) -> Vec<(usize, ManifestOutcome)> {
         let mut outcomes = Vec::with_capacity(ready.len());
-        let mut pushing = Several::new(limits::REQUESTS, ready.into_iter());
+        let mut pushing = ConcurrentFutures::new(limits::REQUESTS, ready.into_iter());
         while let Some(outcome) = pushing.next(|i| self.manifest(i, &manifests[i])).await {
             outcomes.push(outcome);
         }
@@ -131,14 +133,14 @@ impl PushRun<'_> {
         let put = self.client.retrying_aloud(put, self.tell).await;
         put.map_err(|error| self.failed(error))?;
         let kept = self.check_kept(&by_digest).await;
-        kept.map_err(|error| self.failed(self.hidden(tag, error)))?;
+        kept.map_err(|error| self.failed(self.hidden_error(tag, error)))?;
         let put = || self.put(tag, media_type);
         let put = self.client.retrying_aloud(put, self.tell).await;
         put.map_err(|error| self.failed(error))
     }
 
     /// Returns the error for a tag that is not pushed because the pushed manifest cannot be read.
-    fn hidden(&self, tag: &ManifestPush, error: Error) -> Error {
+    fn hidden_error(&self, tag: &ManifestPush, error: Error) -> Error {
         if !error.may_be_absence() {
             return error;
         }
@@ -197,7 +199,7 @@ impl PushRun<'_> {
     }
 
     /// Checks whether the registry delivers a manifest, not only its digest.
-    async fn gives(&self, manifest: &ManifestPush) -> Result<bool, Error> {
+    async fn is_delivered(&self, manifest: &ManifestPush) -> Result<bool, Error> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
         let read = self
             .client
@@ -215,7 +217,11 @@ impl PushRun<'_> {
     /// Checks that the registry has stored a manifest. After a garbage collection, distribution can still remember a
     /// deleted manifest, accept it with a success and store nothing.
     async fn check_kept(&self, manifest: &ManifestPush) -> Result<(), Error> {
-        if self.client.appears(|| self.gives(manifest)).await? {
+        if self
+            .client
+            .wait_until_visible(|| self.is_delivered(manifest))
+            .await?
+        {
             return Ok(());
         }
         let verb = RegistryVerb::PushManifest(manifest.reference.clone());
@@ -250,7 +256,7 @@ impl PushRun<'_> {
 
 /// Returns the requirements of a manifest that are not stored. For a tag, they include the manifest itself if the job
 /// also pushes it by digest.
-fn unmet(
+fn missing_requirements(
     manifest: &ManifestPush,
     with_digest: &HashSet<(&RepositoryPath, Digest)>,
     in_place: &PlacedBlobs<'_>,

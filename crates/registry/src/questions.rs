@@ -1,17 +1,18 @@
-//! Requests about manifests and blobs for callers outside a push, with retries.
+//! Requests about manifests and blobs for callers outside a push, with retries. Each waits and repeats its requests as
+//! the retry policy of the client allows.
 
+use progress::ProgressSink;
 use schemas::Digest;
-use watch::Tell;
 
 use crate::address::{Reference, RepositoryPath};
 use crate::auth::TokenAccess;
 use crate::blobs::Presence;
 use crate::client::Client;
+use crate::concurrent::ConcurrentFutures;
 use crate::error::{Error, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
 use crate::manifests::{ManifestDeletion, RegistryManifest};
-use crate::several::Several;
 
 impl Client {
     /// Reads a manifest or index of at most [`crate::limits::MANIFEST_BODY`] bytes. The digest is computed from the
@@ -31,7 +32,7 @@ impl Client {
         &self,
         wanted: Vec<(RepositoryPath, Digest)>,
     ) -> Result<Vec<(RepositoryPath, Option<RegistryManifest>)>, Error> {
-        let mut reading = Several::new(limits::REQUESTS, wanted.into_iter());
+        let mut reading = ConcurrentFutures::new(limits::REQUESTS, wanted.into_iter());
         let mut found = Vec::new();
         while let Some(read) = reading
             .next(|(repository, digest)| async move {
@@ -53,7 +54,7 @@ impl Client {
         digest: &Digest,
         size: u64,
         access: TokenAccess,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<Presence, Error> {
         let find = || self.find_blob(repository, digest, size, access);
         match self.retrying_aloud(find, tell).await {
@@ -68,7 +69,7 @@ impl Client {
         repository: &RepositoryPath,
         digest: &Digest,
         size: u64,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<bool, Error> {
         let presence = self.look_for_blob(repository, digest, size, TokenAccess::Pull, tell);
         Ok(!matches!(presence.await?, Presence::Absent))
@@ -90,7 +91,7 @@ impl Client {
         &self,
         repository: &RepositoryPath,
         reference: &Reference,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<RegistryManifest, Error> {
         let read = || self.read_manifest(repository, reference, TokenAccess::Pull);
         let found = match read().await {

@@ -11,11 +11,11 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use progress::ProgressSink;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, LINK};
 use reqwest::{Method, StatusCode, Url};
 use schemas::{Digest, MediaType};
 use serde::Deserialize;
-use watch::Tell;
 
 use crate::address::RepositoryPath;
 use crate::answer::bad;
@@ -24,7 +24,7 @@ use crate::client::Client;
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
-use crate::transport::Ask;
+use crate::transport::OutgoingRequest;
 
 #[derive(Deserialize)]
 struct ReferrerPage {
@@ -43,12 +43,12 @@ impl Client {
         &self,
         repository: &RepositoryPath,
         subject: Digest,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<Option<BTreeSet<Digest>>, Error> {
         let operation = self.operation(RegistryVerb::ListReferrers(subject), Some(repository));
         let path = format!("{repository}/referrers/{subject}");
         let first = self.url(&operation, &path).await?;
-        let scope = TokenScope::of(repository, TokenAccess::Pull);
+        let scope = TokenScope::new(repository, TokenAccess::Pull);
         let mut all = BTreeSet::new();
         let mut url = first.clone();
         loop {
@@ -85,7 +85,7 @@ impl Client {
         scope: &TokenScope,
     ) -> Result<Option<(Bytes, Option<String>)>, Error> {
         let here = url.clone();
-        let mut ask = Ask::new(Method::GET, url, scope.clone());
+        let mut ask = OutgoingRequest::new(Method::GET, url, scope.clone());
         let index = MediaType::OciIndex.as_str();
         ask.headers.insert(ACCEPT, HeaderValue::from_static(index));
         let answer = self.send(operation, ask).await?;

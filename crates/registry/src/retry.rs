@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use watch::Tell;
+use progress::ProgressSink;
 
 use crate::error::Error;
 use crate::events::Event;
@@ -64,9 +64,9 @@ impl Default for RetryPolicy {
 
 /// The failures of each kind since the last progress.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Failed(Attempts);
+pub(crate) struct FailureCounts(Attempts);
 
-impl Failed {
+impl FailureCounts {
     /// Counts a failure. Returns the number of failures of its kind and the maximum.
     fn count(&mut self, attempts: &Attempts, error: &Error) -> (u32, u32) {
         let Self(failed) = self;
@@ -85,7 +85,7 @@ impl Failed {
 
 impl RetryPolicy {
     /// Returns the wait after another failure, or `None` to give up.
-    pub(crate) fn after(&self, failed: &mut Failed, error: &Error) -> Option<Duration> {
+    pub(crate) fn after(&self, failed: &mut FailureCounts, error: &Error) -> Option<Duration> {
         let (failures, most) = failed.count(&self.attempts, error);
         if failures >= most {
             return None;
@@ -114,12 +114,12 @@ impl RetryPolicy {
 pub(crate) async fn retrying<T, F>(
     policy: RetryPolicy,
     step: impl Fn() -> F,
-    tell: Tell<'_, Event>,
+    tell: ProgressSink<'_, Event>,
 ) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
-    let mut failed = Failed::default();
+    let mut failed = FailureCounts::default();
     loop {
         let error = match step().await {
             Err(error) if error.is_retried() => error,
@@ -133,7 +133,7 @@ where
 }
 
 /// Reports the failure and waits for the next attempt.
-pub(crate) async fn pause(tell: Tell<'_, Event>, error: &Error, wait: Duration) {
+pub(crate) async fn pause(tell: ProgressSink<'_, Event>, error: &Error, wait: Duration) {
     let reason = error.to_string();
     tell(Event::Retrying { reason, wait });
     tokio::time::sleep(wait).await;
@@ -199,19 +199,19 @@ mod tests {
             (stalled, 1),
         ];
         for (error, most) in &kinds {
-            let mut failed = Failed::default();
+            let mut failed = FailureCounts::default();
             let tried = (1..100).find(|_| POLICY.after(&mut failed, error).is_none());
             assert_eq!(tried, Some(*most), "{error}");
         }
         // No kind reduces the attempts of another.
-        let mut failed = Failed::default();
+        let mut failed = FailureCounts::default();
         let mut others = kinds.iter().filter(|(_, most)| *most > 1);
         assert!(others.all(|(error, _)| POLICY.after(&mut failed, error).is_some()));
     }
 
     #[test]
     fn a_registry_that_asks_for_a_longer_wait_gets_it() {
-        let wait = |asked| POLICY.after(&mut Failed::default(), &busy(503, Some(asked)));
+        let wait = |asked| POLICY.after(&mut FailureCounts::default(), &busy(503, Some(asked)));
         assert_eq!(wait(60), Some(Duration::from_mins(1)));
         assert!(wait(0).unwrap() >= Duration::from_millis(500));
     }

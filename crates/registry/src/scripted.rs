@@ -1,4 +1,5 @@
-//! A registry for tests that answers every request from a script.
+//! A registry for tests that answers every request from a script. It runs in the test's process, so faults occur
+//! exactly when a test needs them.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

@@ -1,11 +1,12 @@
-//! The state of an upload ([`UploadSession`]), and the meaning of a registry's answers for it.
+//! The state of an upload ([`UploadSession`]), and the meaning of a registry's answers for it. It decides from each
+//! answer whether the upload continues, starts again or fails.
 
 use reqwest::{StatusCode, Url};
 use schemas::Digest;
 use tokio::sync::watch::Sender;
 
 use crate::error::Error;
-use crate::journal::Remembered;
+use crate::journal::RememberedUpload;
 use crate::limits;
 use crate::open_upload::OpenUpload;
 
@@ -37,7 +38,7 @@ impl UploadSession {
     }
 
     /// Creates a session for an upload of an earlier process. The registry has to be asked for its progress.
-    pub(crate) fn remembered(remembered: Remembered) -> Self {
+    pub(crate) fn resume_from(remembered: RememberedUpload) -> Self {
         Self {
             acknowledged: remembered.acknowledged,
             broken: true,
@@ -84,18 +85,18 @@ pub(crate) enum UploadTrouble {
     /// The registry no longer knows the upload or has different bytes. Only a new upload helps.
     Lost(Error),
     /// The registry or a proxy does not accept requests of this kind or size.
-    Refused(Smaller),
+    Refused(SmallerRequest),
 }
 
 /// A kind of request that may be accepted instead.
-pub(crate) enum Smaller {
-    /// Chunks of this size for all blobs from now on.
+pub(crate) enum SmallerRequest {
+    /// Chunks of this size for all following blobs.
     Chunks(u64),
     /// Chunks for this blob only, because the reason for the refusal is not clear.
     OnlyHere,
     /// One request for this blob. It was sent in parts by choice, and the parts are refused.
     Whole,
-    /// One request for each blob from now on.
+    /// One request for each of the following blobs.
     WholeEverywhere,
 }
 
@@ -110,7 +111,7 @@ pub(crate) fn position(session: Option<&UploadSession>) -> u64 {
 }
 
 /// Returns the next smaller request size after one of this size was refused as too large.
-pub(crate) fn smaller(size: u64) -> Option<u64> {
+pub(crate) fn smaller_size(size: u64) -> Option<u64> {
     match size {
         size if size > limits::CHUNK => Some(limits::CHUNK),
         size if size > limits::CHUNK_SMALLEST => Some((size / 4).max(limits::CHUNK_SMALLEST)),
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn refused_sizes_shrink_to_the_smallest_and_end() {
         let mut sizes = vec![5_000_000_000];
-        while let Some(next) = smaller(sizes[sizes.len() - 1]) {
+        while let Some(next) = smaller_size(sizes[sizes.len() - 1]) {
             sizes.push(next);
         }
         let mib = 1024 * 1024;

@@ -10,9 +10,9 @@
 use std::str::FromStr;
 
 use bytes::Bytes;
+use progress::ProgressSink;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
-use watch::Tell;
 
 use crate::address::{AddressError, RegistryAddress};
 use crate::answer::bad;
@@ -21,7 +21,7 @@ use crate::client::{ClientOptions, PlainHttp};
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::retry::{RetryPolicy, retrying};
-use crate::transport::{Ask, Transport};
+use crate::transport::{OutgoingRequest, Transport};
 use crate::wire::ClientWire;
 use crate::{limits, origin};
 
@@ -101,7 +101,7 @@ impl WebSite {
         }
         Ok(Self {
             transport: Transport {
-                wire: ClientWire::of(&options)?,
+                wire: ClientWire::from_options(&options)?,
                 auth: Auth::basic_only(options.credentials),
             },
             base: address.url.clone(),
@@ -114,7 +114,7 @@ impl WebSite {
         &self,
         file: &str,
         limit: usize,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<Bytes, Error> {
         let url = self.resolve(file)?;
         let operation = operation(url.path(), host(&url));
@@ -147,7 +147,7 @@ impl WebSite {
     }
 
     async fn ask(&self, operation: &Operation, url: &Url, limit: usize) -> Result<Bytes, Error> {
-        let mut ask = Ask::new(Method::GET, url.clone(), TokenScope::none());
+        let mut ask = OutgoingRequest::new(Method::GET, url.clone(), TokenScope::none());
         // Compression in transit would change the bytes and thus the digest.
         let identity = HeaderValue::from_static("identity");
         ask.headers.insert(ACCEPT_ENCODING, identity);

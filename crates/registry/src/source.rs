@@ -16,10 +16,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::activity::{Activity, Moment};
+use crate::activity::{Activity, ActivityPhase};
 use crate::error::Error;
 use crate::limits;
-use crate::pace::Pace;
+use crate::pace::TransferRate;
 use crate::turns::ReadTurn;
 
 /// A source of the bytes of a blob. Methods are called on threads that may block.
@@ -76,7 +76,7 @@ impl BlobSource {
         from: u64,
         to: u64,
         turn: &Arc<ReadTurn>,
-        pace: &Arc<Pace>,
+        pace: &Arc<TransferRate>,
     ) -> Result<RangePieces, Error> {
         let (sender, mut receiver) = mpsc::channel(limits::BUFFERS_AHEAD);
         let activity = Activity::new(pace);
@@ -157,7 +157,7 @@ impl SourceReader {
             let mut buffer = self.turn.buffer(length);
             let begun = Instant::now();
             let read = source.content.read_exact_at(buffer.as_mut(), position);
-            self.turn.waited(begun.elapsed());
+            self.turn.record_wait(begun.elapsed());
             read.map_err(|error| Error::Read {
                 digest: source.digest,
                 offset: position,
@@ -250,14 +250,14 @@ impl Stream for PieceStream {
             None => match this.pieces.rest.poll_recv(context) {
                 Poll::Ready(next) => next,
                 Poll::Pending => {
-                    this.pieces.activity.wants(this.pieces.position);
+                    this.pieces.activity.request_byte(this.pieces.position);
                     return Poll::Pending;
                 }
             },
         };
         match next {
             None => {
-                this.pieces.activity.mark(Moment::Sent);
+                this.pieces.activity.mark(ActivityPhase::Sent);
                 Poll::Ready(None)
             }
             Some(Ok(mut buffer)) => {
@@ -265,9 +265,11 @@ impl Stream for PieceStream {
                 this.pieces.first = Some(buffer).filter(|rest| !rest.is_empty());
                 this.pieces.position += piece.len() as u64;
                 let all = this.pieces.position == this.pieces.end;
-                this.pieces
-                    .activity
-                    .mark(if all { Moment::Sent } else { Moment::Moving });
+                this.pieces.activity.mark(if all {
+                    ActivityPhase::Sent
+                } else {
+                    ActivityPhase::Moving
+                });
                 (this.on_sent)(this.pieces.position);
                 Poll::Ready(Some(Ok(piece)))
             }
@@ -289,7 +291,7 @@ mod tests {
     async fn collect(source: &Arc<BlobSource>, from: u64, to: u64) -> (u64, Option<Error>) {
         let turn = Arc::new(ReadTurns::new(ReadConcurrency::One).queue());
         let mut pieces = match source
-            .read(from, to, &turn, &Pace::new(LeastRate::default()))
+            .read(from, to, &turn, &TransferRate::new(LeastRate::default()))
             .await
         {
             Ok(pieces) => pieces,

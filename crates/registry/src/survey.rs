@@ -10,22 +10,22 @@ use crate::address::{Reference, RepositoryPath};
 use crate::auth::TokenAccess;
 use crate::blobs::Presence;
 use crate::client::Client;
+use crate::concurrent::ConcurrentFutures;
 use crate::error::{Error, RegistryVerb};
 use crate::job::PushJob;
-use crate::known::{FoundManifest, FoundManifests, KnownContent};
+use crate::known_content::{FoundManifest, FoundManifests, KnownContent};
 use crate::limits;
-use crate::several::Several;
 
 /// The meaning of a registry's refusal to show content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hidden {
+pub(crate) enum HiddenContent {
     /// The content counts as absent. The push will show whether it is, and moves a tag only if the login can read it.
     Absent,
     /// It is unknown whether the content exists.
     Unknown,
 }
 
-impl Hidden {
+impl HiddenContent {
     fn is_absent(self, error: &Error) -> bool {
         self == Self::Absent && error.may_be_absence()
     }
@@ -35,8 +35,8 @@ impl Client {
     /// Checks for all content of a job, with one request per manifest and one per blob and repository. Content that the
     /// registry refuses to show counts as absent: [`Client::open_uploads`] then checks whether it can be pushed.
     pub async fn survey(&self, job: &PushJob) -> Result<KnownContent, Error> {
-        let manifests = self.survey_manifests(job, Hidden::Absent).await?;
-        let mut known = self.survey_blobs(job, Hidden::Absent).await?;
+        let manifests = self.survey_manifests(job, HiddenContent::Absent).await?;
+        let mut known = self.survey_blobs(job, HiddenContent::Absent).await?;
         known.manifests = manifests;
         Ok(known)
     }
@@ -45,10 +45,10 @@ impl Client {
     pub(crate) async fn survey_manifests(
         &self,
         job: &PushJob,
-        hidden: Hidden,
+        hidden: HiddenContent,
     ) -> Result<FoundManifests, Error> {
         let mut all = FoundManifests::new();
-        let mut finding = Several::new(limits::REQUESTS, job.manifests.iter());
+        let mut finding = ConcurrentFutures::new(limits::REQUESTS, job.manifests.iter());
         while let Some((manifest, found)) = finding
             .next(|manifest| async move {
                 let (repository, reference) = (&manifest.repository, &manifest.reference);
@@ -79,7 +79,7 @@ impl Client {
     pub(crate) async fn survey_blobs(
         &self,
         job: &PushJob,
-        hidden: Hidden,
+        hidden: HiddenContent,
     ) -> Result<KnownContent, Error> {
         let mut known = KnownContent::default();
         let mut blobs = Vec::new();
@@ -97,16 +97,17 @@ impl Client {
         known: &mut KnownContent,
         blobs: &[(&RepositoryPath, Digest, u64)],
     ) -> Result<(), Error> {
-        self.look_for_blobs(known, blobs, Hidden::Unknown).await
+        self.look_for_blobs(known, blobs, HiddenContent::Unknown)
+            .await
     }
 
     async fn look_for_blobs(
         &self,
         known: &mut KnownContent,
         blobs: &[(&RepositoryPath, Digest, u64)],
-        hidden: Hidden,
+        hidden: HiddenContent,
     ) -> Result<(), Error> {
-        let mut finding = Several::new(limits::REQUESTS, blobs.iter());
+        let mut finding = ConcurrentFutures::new(limits::REQUESTS, blobs.iter());
         while let Some((repository, digest, found)) = finding
             .next(|(repository, digest, size)| async move {
                 let look =
@@ -139,13 +140,12 @@ impl Client {
             return Ok(());
         }
         let mut named = Vec::new();
-        let mut reading = Several::new(limits::REQUESTS, images.iter());
-        while let Some((repository, digests)) =
-            reading
-                .next(|(repository, root)| async move {
-                    (repository, self.named(repository, *root).await)
-                })
-                .await
+        let mut reading = ConcurrentFutures::new(limits::REQUESTS, images.iter());
+        while let Some((repository, digests)) = reading
+            .next(|(repository, root)| async move {
+                (repository, self.named_blobs(repository, *root).await)
+            })
+            .await
         {
             let found = digests.into_iter();
             named.extend(found.filter_map(|digest| {
@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Returns the blobs of an image, as far as its manifests can be read.
-    async fn named(&self, repository: &RepositoryPath, root: Digest) -> Vec<Digest> {
+    async fn named_blobs(&self, repository: &RepositoryPath, root: Digest) -> Vec<Digest> {
         let mut waiting = vec![root];
         let mut named = Vec::new();
         for _ in 0..limits::SHARING_DOCUMENTS {
@@ -190,7 +190,7 @@ impl Client {
         known: &KnownContent,
         repositories: BTreeSet<&RepositoryPath>,
     ) -> Result<Vec<Error>, Error> {
-        let mut opening = Several::new(limits::REQUESTS, repositories.into_iter());
+        let mut opening = ConcurrentFutures::new(limits::REQUESTS, repositories.into_iter());
         let mut refused = BTreeMap::new();
         while let Some((repository, opened)) = opening
             .next(|repository| async move {
@@ -217,7 +217,7 @@ impl Client {
     /// Cancels the uploads that were not used.
     pub async fn cancel_uploads(&self, known: &KnownContent) {
         let uploads = std::mem::take(&mut *known.uploads());
-        let mut cancelling = Several::new(limits::REQUESTS, uploads.into_iter());
+        let mut cancelling = ConcurrentFutures::new(limits::REQUESTS, uploads.into_iter());
         while let Some(()) = cancelling
             .next(|(repository, upload)| async move {
                 self.cancel_upload(&repository, upload.location).await;

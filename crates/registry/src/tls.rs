@@ -57,7 +57,7 @@ impl ClientIdentity {
 }
 
 /// Returns a configuration for connections without TLS, which the HTTP client requires nevertheless.
-pub(crate) fn unused() -> ClientConfig {
+pub(crate) fn config_without_tls() -> ClientConfig {
     trusting(RootCertStore::empty()).with_no_client_auth()
 }
 

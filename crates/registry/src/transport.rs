@@ -4,7 +4,7 @@
 //!
 //! - Redirects that never end, change to plain HTTP or take the login to another server: `follow`, `auth_header`.
 //! - Endless answers: `answer`.
-//! - A silent peer: `Activity`; a very slow one: `Pace`.
+//! - A silent peer: `Activity`; a very slow one: `TransferRate`.
 //! - An upload location at a different server: `answer::resolve`.
 //!
 //! `origin` has the rules for addresses.
@@ -17,7 +17,7 @@ use reqwest::{Method, Request, StatusCode, Url};
 
 use crate::activity::Activity;
 use crate::answer::{Purpose, RegistryAnswer, bad, resolve};
-use crate::auth::{Auth, Learned, TokenScope};
+use crate::auth::{Auth, ChallengeOutcome, TokenScope};
 use crate::challenge;
 use crate::error::{Error, Operation};
 use crate::failure::from_status;
@@ -37,7 +37,7 @@ pub(crate) enum RequestBody {
 }
 
 /// A request before login and redirects.
-pub(crate) struct Ask {
+pub(crate) struct OutgoingRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
@@ -45,7 +45,7 @@ pub(crate) struct Ask {
     pub(crate) body: RequestBody,
 }
 
-impl Ask {
+impl OutgoingRequest {
     pub(crate) fn new(method: Method, url: Url, scope: TokenScope) -> Self {
         Self {
             method,
@@ -70,7 +70,7 @@ impl Transport {
         &self,
         operation: &Operation,
         registry: &Url,
-        ask: Ask,
+        ask: OutgoingRequest,
     ) -> Result<RegistryAnswer, Error> {
         let mut ask = ask;
         // The first request may return the 401 whose challenge names the authentication method.
@@ -78,7 +78,10 @@ impl Transport {
             let login = self.auth_header(operation, registry, &ask.url, &ask.scope);
             let sent = login.await?;
             let (request, again) = self.request(&mut ask, sent.as_ref());
-            let answer = self.wire.watched(operation, request.0, request.1).await?;
+            let answer = self
+                .wire
+                .send_watched(operation, request.0, request.1)
+                .await?;
             // A challenge of another server does not apply to this login.
             if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
                 if sent.is_some() {
@@ -93,9 +96,9 @@ impl Transport {
                 .await?;
             // A streamed body cannot be repeated. The caller retries and then uses the new login.
             if !again {
-                return Err(expired(operation));
+                return Err(expired_token_error(operation));
             }
-            if attempt > 0 || learned == Learned::Nothing {
+            if attempt > 0 || learned == ChallengeOutcome::Nothing {
                 return Err(self.unauthorized(operation, sent.is_some(), answer).await);
             }
         }
@@ -117,7 +120,11 @@ impl Transport {
     }
 
     /// Builds the request, and returns whether it can be repeated.
-    fn request(&self, ask: &mut Ask, login: Option<&HeaderValue>) -> ((Request, Activity), bool) {
+    fn request(
+        &self,
+        ask: &mut OutgoingRequest,
+        login: Option<&HeaderValue>,
+    ) -> ((Request, Activity), bool) {
         let mut request = Request::new(ask.method.clone(), ask.url.clone());
         *request.headers_mut() = ask.headers.clone();
         if let Some(login) = login {
@@ -156,7 +163,7 @@ impl Transport {
         &self,
         operation: &Operation,
         registry: &Url,
-        ask: Ask,
+        ask: OutgoingRequest,
         answer: RegistryAnswer,
     ) -> Result<RegistryAnswer, Error> {
         let mut answer = answer;
@@ -207,7 +214,7 @@ impl Transport {
 
 /// Returns the error for a token that expired between two requests. The streamed body is consumed, so the caller must
 /// repeat the step.
-fn expired(operation: &Operation) -> Error {
+fn expired_token_error(operation: &Operation) -> Error {
     Error::Busy {
         operation: Box::new(operation.clone()),
         status: 401,

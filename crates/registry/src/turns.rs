@@ -40,7 +40,7 @@ struct TurnsState {
     /// The tickets of all readers in the queue, in order.
     tickets: BTreeSet<u64>,
     next: u64,
-    climb: Climb,
+    climb: ConcurrencySearch,
 }
 
 impl ReadTurns {
@@ -52,7 +52,7 @@ impl ReadTurns {
         let state = TurnsState {
             tickets: BTreeSet::new(),
             next: 0,
-            climb: Climb::new(most),
+            climb: ConcurrencySearch::new(most),
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -75,10 +75,10 @@ impl ReadTurns {
     }
 
     /// Counts bytes that were passed to connections.
-    pub(crate) fn moved(&self, bytes: u64) {
+    pub(crate) fn count_bytes(&self, bytes: u64) {
         let mut state = self.state();
         let queued = state.tickets.len();
-        if state.climb.moved(Instant::now(), bytes, queued) {
+        if state.climb.count_bytes(Instant::now(), bytes, queued) {
             drop(state);
             self.wake();
         }
@@ -107,7 +107,7 @@ pub(crate) struct ReadTurn {
 
 impl ReadTurn {
     /// Waits for the turn.
-    pub(crate) async fn comes(&self) {
+    pub(crate) async fn wait_for_turn(&self) {
         loop {
             let woken = self.turns.comes.notified();
             if self.turns.state().may_read(self.ticket) {
@@ -132,8 +132,8 @@ impl ReadTurn {
     }
 
     /// Records the time that the medium took to fill a buffer.
-    pub(crate) fn waited(&self, took: Duration) {
-        self.turns.state().climb.waited(took);
+    pub(crate) fn record_wait(&self, took: Duration) {
+        self.turns.state().climb.record_wait(took);
     }
 
     /// Gives the turn to the next reader. If the registry has requested fewer requests, the turn ends with the request
@@ -167,7 +167,7 @@ impl TurnsState {
 }
 
 /// The allowed number of readers, and the measurement that determines it.
-struct Climb {
+struct ConcurrencySearch {
     allowed: usize,
     most: usize,
     /// Indicates whether the registry has requested fewer requests.
@@ -211,7 +211,7 @@ impl SpeedWindow {
     }
 }
 
-impl Climb {
+impl ConcurrencySearch {
     fn new(most: usize) -> Self {
         Self {
             allowed: 1,
@@ -224,14 +224,14 @@ impl Climb {
     }
 
     /// Adds time for which a reader waited for the medium.
-    fn waited(&mut self, took: Duration) {
+    fn record_wait(&mut self, took: Duration) {
         if let Some(window) = &mut self.window {
             window.reading += took;
         }
     }
 
     /// Counts bytes. Returns whether the allowed number has changed.
-    fn moved(&mut self, now: Instant, bytes: u64, queued: usize) -> bool {
+    fn count_bytes(&mut self, now: Instant, bytes: u64, queued: usize) -> bool {
         let is_cheap = self.is_cheap();
         let Some(window) = &mut self.window else {
             self.window = Some(SpeedWindow::new(now));
@@ -254,7 +254,7 @@ impl Climb {
         let rate = window.bytes as f64 / took.as_secs_f64();
         self.window = Some(SpeedWindow::new(now));
         let allowed = self.allowed;
-        self.judge(rate, jumps, queued);
+        self.adjust_limit(rate, jumps, queued);
         self.allowed != allowed
     }
 
@@ -267,7 +267,7 @@ impl Climb {
         }
     }
 
-    fn judge(&mut self, rate: f64, jumps: bool, queued: usize) {
+    fn adjust_limit(&mut self, rate: f64, jumps: bool, queued: usize) {
         match self.purpose {
             WindowPurpose::Measure(0) => self.try_more(rate, queued),
             WindowPurpose::Measure(rest) => self.purpose = WindowPurpose::Measure(rest - 1),
@@ -358,14 +358,14 @@ mod tests {
     /// number of readers at the end and the largest number.
     fn climb(rate: impl Fn(usize) -> u64, waits: bool) -> (usize, usize) {
         let (start, tick) = (Instant::now(), Duration::from_millis(10));
-        let mut climb = Climb::new(limits::REQUESTS);
+        let mut climb = ConcurrencySearch::new(limits::REQUESTS);
         let mut most = 0;
         for ticks in 500..6500 {
             if waits {
-                climb.waited(tick);
+                climb.record_wait(tick);
             }
             let bytes = rate(climb.allowed) / 100;
-            climb.moved(start + tick * ticks, bytes, 100);
+            climb.count_bytes(start + tick * ticks, bytes, 100);
             most = most.max(climb.allowed);
         }
         (climb.allowed, most)
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn a_registry_that_is_asked_too_much_is_asked_less() {
         let start = Instant::now();
-        let mut climb = Climb::new(limits::REQUESTS);
+        let mut climb = ConcurrencySearch::new(limits::REQUESTS);
         climb.allowed = 12;
         for expected in [6, 3, 1, 1] {
             climb.refused(start);

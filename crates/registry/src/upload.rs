@@ -5,17 +5,17 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
-use watch::Tell;
+use progress::ProgressSink;
 
 use crate::address::RepositoryPath;
 use crate::client::Client;
 use crate::error::Error;
-use crate::events::{Arrival, Event};
-use crate::journal::{JournalEntry, JournalProblem, Remembered, UploadSubject};
+use crate::events::{BlobArrival, Event};
+use crate::journal::{JournalEntry, JournalProblem, RememberedUpload, UploadSubject};
 use crate::limits;
 use crate::open_upload::OpenUpload;
-use crate::retry::{Failed, pause};
-use crate::session::{Smaller, UploadSession, UploadTrouble, position};
+use crate::retry::{FailureCounts, pause};
+use crate::session::{SmallerRequest, UploadSession, UploadTrouble, position};
 use crate::source::{BlobSource, RangePieces};
 use crate::turns::{ReadTurn, ReadTurns};
 
@@ -24,7 +24,7 @@ pub(crate) struct Upload<'a> {
     pub(crate) client: &'a Client,
     pub(crate) repository: &'a RepositoryPath,
     pub(crate) source: &'a Arc<BlobSource>,
-    pub(crate) tell: Tell<'a, Event>,
+    pub(crate) tell: ProgressSink<'a, Event>,
     pub(crate) turns: &'a Arc<ReadTurns>,
     /// The failure of this or another upload that has ended the push.
     pub(crate) stopped: &'a OnceLock<Arc<Error>>,
@@ -33,7 +33,7 @@ pub(crate) struct Upload<'a> {
 /// The failures since the last progress.
 #[derive(Default)]
 struct Failures {
-    failed: Failed,
+    failed: FailureCounts,
     /// The number of acknowledged bytes when the failures were last reset. Progress requires [`limits::PROGRESS`] more
     /// bytes: otherwise, a registry that repeatedly loses or accepts a few bytes would keep the push running forever.
     counted: u64,
@@ -62,8 +62,8 @@ impl Upload<'_> {
         &self,
         opened: Option<OpenUpload>,
         turn: ReadTurn,
-    ) -> Result<Arrival, Error> {
-        let mut state = self.begin(opened).await;
+    ) -> Result<BlobArrival, Error> {
+        let mut state = self.load_remembered(opened).await;
         let mut turn = Arc::new(turn);
         loop {
             let attempt = self.attempt(&mut state, &turn).await;
@@ -75,7 +75,7 @@ impl Upload<'_> {
             let (position, failures) = (position(state.session.as_ref()), &mut state.failures);
             if position >= failures.counted.saturating_add(limits::PROGRESS) {
                 failures.counted = position;
-                failures.failed = Failed::default();
+                failures.failed = FailureCounts::default();
             }
             let next = self.recover(trouble, &mut state).await;
             if let ControlFlow::Break(error) = next {
@@ -83,12 +83,12 @@ impl Upload<'_> {
                 return Err(error);
             }
             turn = Arc::new(self.turns.queue());
-            turn.comes().await;
+            turn.wait_for_turn().await;
         }
     }
 
     /// Loads the upload of the blob that an earlier process has left, if any.
-    async fn begin(&self, opened: Option<OpenUpload>) -> UploadState<'_> {
+    async fn load_remembered(&self, opened: Option<OpenUpload>) -> UploadState<'_> {
         let mut state = UploadState {
             session: opened.map(UploadSession::new),
             spare: None,
@@ -118,7 +118,9 @@ impl Upload<'_> {
         if let Some((entry, remembered)) = journal.entry(&subject, &ignored) {
             if let Some(remembered) = remembered {
                 // If the registry no longer knows the earlier upload, the open one is used.
-                let opened = state.session.replace(UploadSession::remembered(remembered));
+                let opened = state
+                    .session
+                    .replace(UploadSession::resume_from(remembered));
                 state.spare = opened.map(|session| session.upload);
             }
             state.entry = Some((entry, subject));
@@ -126,13 +128,13 @@ impl Upload<'_> {
         state
     }
 
-    async fn end_well(&self, state: UploadState<'_>) -> Arrival {
+    async fn end_well(&self, state: UploadState<'_>) -> BlobArrival {
         if let Some((entry, _)) = state.entry {
             entry.forget();
         }
         self.give_back(state.spare.map(UploadSession::new)).await;
         let resumed = state.session.and_then(|session| session.resumed);
-        resumed.map_or(Arrival::Uploaded, |from| Arrival::Resumed { from })
+        resumed.map_or(BlobArrival::Uploaded, |from| BlobArrival::Resumed { from })
     }
 
     /// Keeps an upload that another run can resume, and cancels everything else.
@@ -170,10 +172,10 @@ impl Upload<'_> {
         let error = match trouble {
             UploadTrouble::Refused(smaller) => {
                 match smaller {
-                    Smaller::Chunks(chunk) => self.client.set_chunk(chunk),
-                    Smaller::OnlyHere => failures.chunk = Some(limits::CHUNK),
-                    Smaller::Whole => failures.whole = true,
-                    Smaller::WholeEverywhere => self.client.refuses_parts(),
+                    SmallerRequest::Chunks(chunk) => self.client.set_chunk(chunk),
+                    SmallerRequest::OnlyHere => failures.chunk = Some(limits::CHUNK),
+                    SmallerRequest::Whole => failures.whole = true,
+                    SmallerRequest::WholeEverywhere => self.client.refuses_parts(),
                 }
                 self.give_back(session.take()).await;
                 return ControlFlow::Continue(());
@@ -199,7 +201,7 @@ impl Upload<'_> {
                 return ControlFlow::Break(error);
             }
             self.give_back(session.take()).await;
-            failures.failed = Failed::default();
+            failures.failed = FailureCounts::default();
             return ControlFlow::Continue(());
         };
         if matches!(error, Error::Interrupted { .. }) {
@@ -277,7 +279,7 @@ impl Upload<'_> {
             }
             // The record precedes the part: a later process rejects any claim of the registry beyond the recorded end.
             self.remember(entry.as_ref(), open, end).await;
-            let by_choice = self.forced(failures).is_none() && open.resumed.is_none();
+            let by_choice = self.forced_request_size(failures).is_none() && open.resumed.is_none();
             self.patch(open, pieces, by_choice).await?;
             if open.acknowledged == size {
                 break;
@@ -312,12 +314,12 @@ impl Upload<'_> {
     /// Returns the size of one request in bytes, or `None` if the blob is sent in one request.
     fn chunk(&self, failures: &Failures) -> Option<u64> {
         let by_choice = || self.client.part(self.source.size());
-        let forced = self.forced(failures);
+        let forced = self.forced_request_size(failures);
         forced.or_else(|| by_choice().filter(|_| !failures.whole))
     }
 
     /// Returns the size of one request in bytes if the registry or a proxy refuses larger ones.
-    fn forced(&self, failures: &Failures) -> Option<u64> {
+    fn forced_request_size(&self, failures: &Failures) -> Option<u64> {
         match (failures.chunk, self.client.chunk()) {
             (Some(here), Some(everywhere)) => Some(here.min(everywhere)),
             (here, everywhere) => here.or(everywhere),
@@ -332,7 +334,7 @@ impl Upload<'_> {
         end: u64,
     ) {
         if let Some((entry, subject)) = entry {
-            let known = Remembered {
+            let known = RememberedUpload {
                 upload: open.upload.clone(),
                 acknowledged: open.acknowledged,
                 handed: end,

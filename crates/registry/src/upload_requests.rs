@@ -12,9 +12,11 @@ use crate::auth::{TokenAccess, TokenScope};
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
-use crate::session::{Smaller, UploadSession, UploadTrouble, range_end, refused, smaller};
+use crate::session::{
+    SmallerRequest, UploadSession, UploadTrouble, range_end, refused, smaller_size,
+};
 use crate::source::{OnSent, RangePieces};
-use crate::transport::{Ask, RequestBody};
+use crate::transport::{OutgoingRequest, RequestBody};
 use crate::upload::Upload;
 
 impl Upload<'_> {
@@ -36,12 +38,14 @@ impl Upload<'_> {
             return Err(error.into());
         }
         // 413 is about the length (RFC 9110, section 15.5.14). The statuses of the second arm are about this kind of
-        // request, whatever its content. The reason for 400 and 404 is unknown, unless the registry's error code blames
+        // request, independent of its content. The reason for 400 and 404 is unknown, unless the registry's error code blames
         // the content.
         let smaller = match status.as_u16() {
-            413 => smaller(size).map(Smaller::Chunks),
-            405 | 411 | 415 | 501 => Some(Smaller::Chunks(limits::CHUNK)),
-            400 | 404 if code.as_deref() != Some("DIGEST_INVALID") => Some(Smaller::OnlyHere),
+            413 => smaller_size(size).map(SmallerRequest::Chunks),
+            405 | 411 | 415 | 501 => Some(SmallerRequest::Chunks(limits::CHUNK)),
+            400 | 404 if code.as_deref() != Some("DIGEST_INVALID") => {
+                Some(SmallerRequest::OnlyHere)
+            }
             _ => None,
         };
         Err(match smaller {
@@ -72,14 +76,15 @@ impl Upload<'_> {
             if matches!(error, Error::Full { .. }) {
                 return Err(error.into());
             }
-            let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
+            let smaller =
+                smaller_size(to - from).filter(|next| *next >= open.upload.smallest_chunk);
             return Err(match (smaller, status.as_u16()) {
-                (Some(smaller), 413) => UploadTrouble::Refused(Smaller::Chunks(smaller)),
+                (Some(smaller), 413) => UploadTrouble::Refused(SmallerRequest::Chunks(smaller)),
                 // As for a whole blob. If the registry required the parts, there is no alternative.
                 (_, 405 | 411 | 415 | 501) if by_choice => {
-                    UploadTrouble::Refused(Smaller::WholeEverywhere)
+                    UploadTrouble::Refused(SmallerRequest::WholeEverywhere)
                 }
-                (_, 400 | 404 | 416) if by_choice => UploadTrouble::Refused(Smaller::Whole),
+                (_, 400 | 404 | 416) if by_choice => UploadTrouble::Refused(SmallerRequest::Whole),
                 _ => refused(status, error),
             });
         }
@@ -120,7 +125,7 @@ impl Upload<'_> {
     /// Streams a range. An error of the source takes precedence, because the broken connection is its consequence.
     async fn send(
         &self,
-        ask: Ask,
+        ask: OutgoingRequest,
         open: &UploadSession,
         pieces: RangePieces,
     ) -> Result<RegistryAnswer, Error> {
@@ -158,8 +163,8 @@ impl Upload<'_> {
             let before = *sent.borrow();
             // Bytes that this upload has sent before are not progress.
             let bytes = position.saturating_sub(before);
-            pace.moved(bytes);
-            turns.moved(bytes);
+            pace.count_bytes(bytes);
+            turns.count_bytes(bytes);
             sent.send_replace(position.max(before));
         })
     }
@@ -234,9 +239,9 @@ impl Upload<'_> {
         Ok(())
     }
 
-    fn ask(&self, method: Method, url: Url) -> Ask {
-        let scope = TokenScope::of(self.repository, TokenAccess::PullPush);
-        let mut ask = Ask::new(method, url, scope);
+    fn ask(&self, method: Method, url: Url) -> OutgoingRequest {
+        let scope = TokenScope::new(self.repository, TokenAccess::PullPush);
+        let mut ask = OutgoingRequest::new(method, url, scope);
         let kind = HeaderValue::from_static("application/octet-stream");
         ask.headers.insert(CONTENT_TYPE, kind);
         ask

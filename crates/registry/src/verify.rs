@@ -6,28 +6,28 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use progress::{Progress, ProgressSink};
 use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
-use watch::{Progress, Tell};
 
 use crate::address::{Reference, RepositoryPath};
 use crate::blobs::Presence;
 use crate::client::Client;
+use crate::concurrent::ConcurrentFutures;
 use crate::error::Error;
 use crate::events::Event;
 use crate::hash_sink::HashSink;
 use crate::job::PushJob;
-use crate::known::KnownContent;
+use crate::known_content::KnownContent;
 use crate::pull::{BlobPull, FailedPull, fetch};
-use crate::several::Several;
-use crate::survey::Hidden;
+use crate::survey::HiddenContent;
 
 /// The state of a job's content in a registry.
 #[derive(Debug, Default)]
-pub struct Verified {
+pub struct VerifyReport {
     /// The faults found, by repository.
-    pub faults: Vec<Faulty>,
+    pub faults: Vec<FaultyContent>,
     /// The size of the blobs that were read and match, in bytes.
     pub bytes: u64,
     /// The number of those blobs; a blob counts once per repository.
@@ -38,7 +38,7 @@ pub struct Verified {
 
 /// A blob or a manifest with a fault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Faulty {
+pub struct FaultyContent {
     /// The repository.
     pub repository: RepositoryPath,
     /// The tag or digest under which it was requested.
@@ -63,11 +63,11 @@ pub enum Fault {
 pub async fn verify(
     client: &Client,
     job: &PushJob,
-    tell: Tell<'_, Progress>,
-) -> Result<Verified, Error> {
-    let mut verified = Verified {
-        known: client.survey_blobs(job, Hidden::Unknown).await?,
-        ..Verified::default()
+    tell: ProgressSink<'_, Progress>,
+) -> Result<VerifyReport, Error> {
+    let mut verified = VerifyReport {
+        known: client.survey_blobs(job, HiddenContent::Unknown).await?,
+        ..VerifyReport::default()
     };
     verified.manifests(client, job).await?;
     let mut reading = Vec::new();
@@ -83,12 +83,12 @@ pub async fn verify(
     }
     reading.sort_by_key(|(repository, digest, size)| (Reverse(*size), *digest, *repository));
     let read = ReadProgress::new(reading.iter().map(|(_, _, size)| size).sum(), tell);
-    let mut fetching = Several::new(client.connections(), reading.into_iter());
+    let mut fetching = ConcurrentFutures::new(client.connections(), reading.into_iter());
     while let Some((repository, digest, size, result)) = fetching
         .next(|(repository, digest, size)| {
             let read = &read;
             async move {
-                let result = read.back(client, repository, digest, size).await;
+                let result = read.read_back(client, repository, digest, size).await;
                 (repository, digest, size, result)
             }
         })
@@ -114,9 +114,9 @@ pub async fn verify(
     Ok(verified)
 }
 
-impl Verified {
+impl VerifyReport {
     fn note(&mut self, repository: &RepositoryPath, reference: Reference, fault: Fault) {
-        self.faults.push(Faulty {
+        self.faults.push(FaultyContent {
             repository: repository.clone(),
             reference,
             fault,
@@ -124,7 +124,7 @@ impl Verified {
     }
 
     async fn manifests(&mut self, client: &Client, job: &PushJob) -> Result<(), Error> {
-        let found = client.survey_manifests(job, Hidden::Unknown).await?;
+        let found = client.survey_manifests(job, HiddenContent::Unknown).await?;
         for manifest in &job.manifests {
             let (repository, reference) = (&manifest.repository, &manifest.reference);
             let found = found.get(repository).and_then(|at| at.get(reference));
@@ -143,11 +143,11 @@ impl Verified {
 struct ReadProgress<'a> {
     total: u64,
     done: Mutex<HashMap<(RepositoryPath, Digest), u64>>,
-    tell: Tell<'a, Progress>,
+    tell: ProgressSink<'a, Progress>,
 }
 
 impl<'a> ReadProgress<'a> {
-    fn new(total: u64, tell: Tell<'a, Progress>) -> Self {
+    fn new(total: u64, tell: ProgressSink<'a, Progress>) -> Self {
         Self {
             total,
             done: Mutex::default(),
@@ -156,7 +156,7 @@ impl<'a> ReadProgress<'a> {
     }
 
     /// Reads one blob and returns its fault, if any. An error means that the state could not be determined.
-    async fn back(
+    async fn read_back(
         &self,
         client: &Client,
         repository: &RepositoryPath,
@@ -172,7 +172,7 @@ impl<'a> ReadProgress<'a> {
         };
         let tell = |event| {
             if let Event::BlobReceived { position, .. } = event {
-                self.reached(repository, digest, position);
+                self.report_position(repository, digest, position);
             }
         };
         match fetch(client, pull, &tell).await {
@@ -185,7 +185,7 @@ impl<'a> ReadProgress<'a> {
         }
     }
 
-    fn reached(&self, repository: &RepositoryPath, digest: Digest, position: u64) {
+    fn report_position(&self, repository: &RepositoryPath, digest: Digest, position: u64) {
         let done = self.done.lock();
         let mut done = done.unwrap_or_else(PoisonError::into_inner);
         let known = done.entry((repository.clone(), digest)).or_default();

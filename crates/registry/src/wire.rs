@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
+use progress::{Exchange, Listener};
 use reqwest::{Request, Response, Url};
 use tokio::time::Instant;
-use watch::{Exchange, Listener};
 
-use crate::activity::{Activity, Moment};
+use crate::activity::{Activity, ActivityPhase};
 use crate::answer::RegistryAnswer;
 use crate::error::{Error, Operation};
 use crate::failure::from_reqwest;
 use crate::identity::ShownIdentity;
 use crate::limits;
-use crate::pace::Pace;
+use crate::pace::TransferRate;
 
 /// The HTTP client, and the pace of all its connections.
 pub(crate) struct ClientWire {
     http: reqwest::Client,
-    pace: Arc<Pace>,
+    pace: Arc<TransferRate>,
     /// Indicates whether a server has ever answered.
     answered: AtomicBool,
     listener: Listener,
@@ -30,7 +30,7 @@ pub(crate) struct ClientWire {
 impl ClientWire {
     pub(crate) fn new(
         http: reqwest::Client,
-        pace: Arc<Pace>,
+        pace: Arc<TransferRate>,
         listener: Listener,
         shown: ShownIdentity,
     ) -> Self {
@@ -55,26 +55,26 @@ impl ClientWire {
             let Some(same) = request.try_clone() else {
                 break;
             };
-            match self.watched(operation, same, self.activity()).await {
+            match self.send_watched(operation, same, self.activity()).await {
                 Err(Error::Interrupted { source, .. }) if source.is_unsent => {}
                 result => return result,
             }
         }
-        self.watched(operation, request, self.activity()).await
+        self.send_watched(operation, request, self.activity()).await
     }
 
     /// Sends a request with a given activity, which the producer of the body updates.
-    pub(crate) async fn watched(
+    pub(crate) async fn send_watched(
         &self,
         operation: &Operation,
         request: Request,
         activity: Activity,
     ) -> Result<RegistryAnswer, Error> {
-        activity.mark(Moment::Asking);
+        activity.mark(ActivityPhase::Asking);
         let (method, url) = (request.method().clone(), request.url().clone());
         let asked = Instant::now();
         let answer = activity.watch(self.http.execute(request)).await;
-        self.listener.tell(|| Exchange {
+        self.listener.report(|| Exchange {
             method: method.to_string(),
             url: without_secrets(&url),
             status: status(&answer),
@@ -110,7 +110,7 @@ impl ClientWire {
         self.answered.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn pace(&self) -> &Arc<Pace> {
+    pub(crate) fn pace(&self) -> &Arc<TransferRate> {
         &self.pace
     }
 }

@@ -1,5 +1,5 @@
 //! A thread that writes received data to a sink, so that the connection and the disk do not wait for each other
-//! unnecessarily.
+//! unnecessarily. A bounded channel connects them, so a slow disk slows down the download and not the memory.
 
 use std::io;
 

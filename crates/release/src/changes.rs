@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manifests::{ManifestObject, ManifestObjects, shown};
+use manifests::{ManifestObject, ManifestObjects, display_text};
 use schemars::JsonSchema;
 use schemas::{ImageReference, SourceImage};
 use serde::Serialize;
@@ -90,10 +90,10 @@ fn only(one: &ByIdentity<'_>, other: &ByIdentity<'_>) -> Vec<String> {
 }
 
 fn title(object: &ManifestObject<'_>) -> String {
-    let name = [object.namespace(), object.name()].map(shown);
+    let name = [object.namespace(), object.name()].map(display_text);
     let name = match &name[..] {
         [namespace, name] if !namespace.is_empty() => format!("{namespace}/{name}"),
         _ => name[1].clone(),
     };
-    format!("{} {name}", shown(object.kind()))
+    format!("{} {name}", display_text(object.kind()))
 }

@@ -8,7 +8,7 @@ use schemas::{
 };
 
 use crate::paths::{NOTES, SOURCE};
-use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
+use crate::{InitOptions, ReleaseError, SourceTree, charts, empty_source, identity, write};
 
 /// A Helm chart, and the files that the tree has for it.
 #[derive(Clone, Debug)]
@@ -31,9 +31,9 @@ pub struct PublishedChart {
 ///
 /// # Errors
 ///
-/// Fails if the chart's name or version is not valid for a Solution and `wishes` has no other.
-pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
-    let id = identity::of_chart(&chart.name, &chart.version).choose(wishes)?;
+/// Fails if the chart's name or version is not valid for a Solution and `options` have no other.
+pub fn chart(chart: &PublishedChart, options: &InitOptions) -> Result<SourceTree, ReleaseError> {
+    let id = identity::of_chart(&chart.name, &chart.version).choose(options)?;
     let release = SourceChart {
         name: release_name(&chart.name),
         source: chart.source.clone(),
@@ -90,14 +90,17 @@ mod tests {
 
     #[test]
     fn a_tree_has_one_release_of_the_chart() {
-        let tree = chart(&published("web.shop_a", "v1.2.3+b"), &Wishes::default());
+        let tree = chart(
+            &published("web.shop_a", "v1.2.3+b"),
+            &InitOptions::default(),
+        );
         let said = tree.unwrap_err().to_string();
         assert!(said.contains("no name that is valid"), "{said}");
-        let wishes = Wishes {
+        let options = InitOptions {
             name: Some("shop".parse().unwrap()),
-            ..Wishes::default()
+            ..InitOptions::default()
         };
-        let tree = chart(&published("web.shop_a", "v1.2.3+b"), &wishes).unwrap();
+        let tree = chart(&published("web.shop_a", "v1.2.3+b"), &options).unwrap();
         assert_eq!(tree.id.to_string(), "shop-1.2.3");
         let [release] = &tree.source.spec.charts[..] else {
             panic!("one chart was given");

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use manifests::shown;
+use manifests::display_text;
 use schemas::{SolutionSource, SourceChart};
 
 use crate::ReleaseError;
@@ -38,7 +38,7 @@ pub(crate) fn text(
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
         "{EDITOR}# Created by `solution init {given}` from `{}`.\n",
-        shown(called)
+        display_text(called)
     );
     write::head(source, &mut text);
     push!(

@@ -12,9 +12,11 @@ use schemas::{Namespace, SourceNamespace};
 use serde_json::Value;
 
 use crate::ReleaseError;
-use crate::images::{DraftImages, FoundImages, Searched};
+use crate::images::{DraftImages, FoundImages, SearchScope};
 use crate::limits::RELEASE_IMAGES;
-use crate::roles;
+
+/// The API group of roles and bindings, which name no images.
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The objects of a release.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub(crate) struct ReleaseObjects<'a> {
 }
 
 /// A remark of the compiler about a text that needs the user's decision.
-pub(crate) struct Unsure<'a> {
+pub(crate) struct UnclearText<'a> {
     pub(crate) object: &'a ManifestObject<'a>,
     pub(crate) remark: Remark,
 }
@@ -68,10 +70,7 @@ impl<'a> ReleaseObjects<'a> {
                     images.scan(reference.as_str(), Hint::Image, &title);
                 }
             }
-            if !rules::is_definition(&object.value)
-                && !roles::is_role(object)
-                && !roles::is_binding(object)
-            {
+            if !rules::is_definition(&object.value) && object.group() != RBAC {
                 scan(&mut images, object, &title);
             }
             ManifestsError::check(&object.place, images.len(), RELEASE_IMAGES, "images")?;
@@ -88,7 +87,7 @@ impl<'a> ReleaseObjects<'a> {
         &'a self,
         images: &'a DraftImages,
         own: &[SourceNamespace],
-    ) -> impl Iterator<Item = Unsure<'a>> {
+    ) -> impl Iterator<Item = UnclearText<'a>> {
         let known = images.known();
         let moved = self.moved(own);
         let compiled_ones = self
@@ -99,7 +98,7 @@ impl<'a> ReleaseObjects<'a> {
             let remarks = compiled(object, &known, &moved);
             remarks
                 .into_iter()
-                .map(move |remark| Unsure { object, remark })
+                .map(move |remark| UnclearText { object, remark })
         })
     }
 
@@ -126,7 +125,7 @@ impl<'a> ReleaseObjects<'a> {
 fn scan(images: &mut FoundImages, object: &ManifestObject<'_>, title: &str) {
     for (field, value) in object.value.as_object().into_iter().flatten() {
         let searched = match field.as_str() {
-            "metadata" => Searched::Fields,
+            "metadata" => SearchScope::Fields,
             _ => searched(object.kind()),
         };
         images.scan_document(value, searched, title);
@@ -135,7 +134,7 @@ fn scan(images: &mut FoundImages, object: &ManifestObject<'_>, title: &str) {
 
 /// Returns the texts to search in objects of a kind. Kinds that run or configure containers can name images in any
 /// text.
-fn searched(kind: &str) -> Searched {
+fn searched(kind: &str) -> SearchScope {
     const ALL: [&str; 10] = [
         "Deployment",
         "StatefulSet",
@@ -149,9 +148,9 @@ fn searched(kind: &str) -> Searched {
         "ConfigMap",
     ];
     if ALL.contains(&kind) {
-        Searched::All
+        SearchScope::All
     } else {
-        Searched::Fields
+        SearchScope::Fields
     }
 }
 
@@ -182,7 +181,7 @@ pub(crate) fn main_container<'a>(workload: &Value, pod: &'a Value) -> Option<&'a
 
 /// Returns the kind and name of a definition, for messages.
 pub(crate) fn title(definition: &Value) -> String {
-    let name = manifests::shown(text(definition, "/metadata/name"));
+    let name = manifests::display_text(text(definition, "/metadata/name"));
     format!("CustomResourceDefinition `{name}`")
 }
 

@@ -20,45 +20,11 @@ pub enum ReleaseError {
     /// Two different charts with the same name and version.
     #[error("two releases have different charts that would both become `{0}`")]
     OtherBytes(String),
-    /// An object with an invalid name.
-    #[error("{place} contains {what}, whose name Kubernetes rejects; correct `metadata.name`")]
-    Name {
-        /// The place of the object.
-        place: DocumentPlace,
-        /// The kind and name of the object.
-        what: String,
-    },
     /// A bundle for the Operator Lifecycle Manager (OLM). Clusters without OLM cannot use its main document.
     #[error(
         "{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not serve"
     )]
     Bundle(DocumentPlace),
-    /// No Deployment has the `--config` argument of an operator.
-    #[error(
-        "no Deployment of the release has the argument `--config`, with which an import passes the addresses of images to an operator"
-    )]
-    NoOperator,
-    /// No Deployment with the `--config` argument has the name that the user chose.
-    #[error(
-        "the release has no Deployment `{wished}` with the argument `--config`, with which an import passes the addresses of images to an operator; Deployments with it: {names}"
-    )]
-    NoSuchOperator {
-        /// The name that the user chose.
-        wished: String,
-        /// The names of the Deployments with the argument.
-        names: String,
-    },
-    /// Multiple Deployments could be the operator. Lists their names.
-    #[error("multiple Deployments could be the operator: {0}")]
-    Ambiguous(String),
-    /// The operator needs something that an import does not support.
-    #[error("{place}: {what}")]
-    Workload {
-        /// The place of the object.
-        place: DocumentPlace,
-        /// The object or field, and the reason.
-        what: String,
-    },
     /// No candidate is a valid name for the Solution. Lists the candidates.
     #[error("the release gives no name that is valid for a Solution (found: {0})")]
     NoName(String),
@@ -83,10 +49,10 @@ pub enum ReleaseError {
     #[error("`solution.yaml` cannot be parsed")]
     Source(#[source] schemas::ManifestError),
     /// The last update left conflicts in these files.
-    #[error("cannot update: the last update left unresolved conflicts in {}; nothing was written", schemas::listed(.0))]
+    #[error("cannot update: the last update left unresolved conflicts in {}; nothing was written", schemas::list_quoted(.0))]
     Unresolved(Vec<String>),
     /// These files need a merge, and `git` was not found.
-    #[error("cannot merge {}: `git` not found; nothing was written", schemas::listed(.0))]
+    #[error("cannot merge {}: `git` not found; nothing was written", schemas::list_quoted(.0))]
     NoGit(Vec<String>),
     /// Git could not be started, or the merge failed.
     #[error("git cannot merge `{path}`")]

@@ -10,11 +10,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use manifests::shown;
+use manifests::display_text;
 use rules::limits::CHARTS;
 use schemas::yaml::{self, YamlError};
 use schemas::{
-    ChartSource, ChartVersion, NameError, Namespace, ReleaseName, SetName, Timeout, listed,
+    ChartSource, ChartVersion, NameError, Namespace, ReleaseName, SetName, Timeout, list_quoted,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -114,7 +114,7 @@ struct HelmfileState {
     #[serde(default)]
     repositories: Vec<HelmfileRepository>,
     #[serde(default)]
-    helm_defaults: How,
+    helm_defaults: InstallOptions,
     #[serde(default)]
     environments: BTreeMap<String, Value>,
     /// The values with which templates and conditions were evaluated.
@@ -135,7 +135,7 @@ struct HelmfileRepository {
 /// Options for the installation of a release.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct How {
+struct InstallOptions {
     create_namespace: Option<bool>,
     /// The time limit in seconds; 0 means Helm's default.
     timeout: Option<u64>,
@@ -165,7 +165,7 @@ struct HelmfileRelease {
     #[serde(default)]
     condition: String,
     #[serde(flatten)]
-    how: How,
+    how: InstallOptions,
 }
 
 impl HelmfileReleases {
@@ -197,7 +197,7 @@ impl HelmfileReleases {
         for document in text.split(&format!("\n{SOURCE}")).skip(1) {
             let (path, state) = document.split_once('\n').unwrap_or((document, ""));
             let file = Path::new(path);
-            let place = || format!("`{}`", shown(path));
+            let place = || format!("`{}`", display_text(path));
             let unreadable = |problem| HelmfileError::new(place(), problem);
             let state: Value = yaml::from_slice(state.as_bytes())
                 .map_err(|source| unreadable(HelmfileProblem::Yaml(source)))?;
@@ -206,11 +206,11 @@ impl HelmfileReleases {
             state.check(environment).map_err(unreadable)?;
             for release in &state.releases {
                 let failed = |problem| {
-                    let name = shown(&release.name);
+                    let name = display_text(&release.name);
                     HelmfileError::new(format!("{}, release `{name}`", place()), problem)
                 };
                 if let Some(why) = release.why_not(&state).map_err(failed)? {
-                    let note = Note::new(NoteWeight::Lost, shown(&release.name), why);
+                    let note = Note::new(NoteWeight::Lost, display_text(&release.name), why);
                     helmfile.notes.push(note);
                     left_out.insert(release.name.clone());
                     continue;
@@ -255,7 +255,7 @@ impl HelmfileReleases {
             for needed in &release.needs {
                 let needed = needed.as_str();
                 if !listed.contains(needed) && !left_out.contains(needed) {
-                    let problem = HelmfileProblem::Need(shown(needed));
+                    let problem = HelmfileProblem::Need(display_text(needed));
                     return Err(HelmfileError::new(place(&release.name), problem));
                 }
                 if left_out.contains(needed) {
@@ -303,7 +303,7 @@ fn check_others(others: &Map<String, Value>) -> HelmfileResult<()> {
         let field = field.as_str();
         says(value) && !PASSED_OVER.contains(&field) && !OF_IMPORTS.contains(&field)
     });
-    let unread: Vec<String> = unread.map(|(field, _)| shown(field)).collect();
+    let unread: Vec<String> = unread.map(|(field, _)| display_text(field)).collect();
     if unread.is_empty() {
         return Ok(());
     }
@@ -336,7 +336,7 @@ impl HelmfileRelease {
         }
         let mut keys = self.condition.split('.');
         let value = keys.try_fold(&state.rendered, |value, key| value.get(key));
-        let condition = shown(&self.condition);
+        let condition = display_text(&self.condition);
         match value {
             Some(Value::Bool(true)) => Ok(None),
             Some(Value::Bool(false)) => Ok(Some(format!("`condition: {condition}` is false"))),
@@ -385,7 +385,7 @@ impl HelmfileRelease {
                 let path = beside.join(format!("{}{file}", self.values_path_prefix));
                 Ok(ListedValues::File(path))
             }
-            other => Err(HelmfileProblem::Values(shown(&other.to_string()))),
+            other => Err(HelmfileProblem::Values(display_text(&other.to_string()))),
         }
     }
 
@@ -400,7 +400,7 @@ impl HelmfileRelease {
         beside: &Path,
     ) -> HelmfileResult<ListedChart> {
         let chart = self.chart.as_str();
-        let elsewhere = || HelmfileProblem::Chart(shown(chart));
+        let elsewhere = || HelmfileProblem::Chart(display_text(chart));
         let begins = ["./", "../", "/"]
             .iter()
             .any(|start| chart.starts_with(start));
@@ -427,7 +427,7 @@ impl HelmfileRelease {
             }
         };
         let version: ChartVersion = match self.version.parse() {
-            Err(_) => return Err(HelmfileProblem::Version(shown(&self.version))),
+            Err(_) => return Err(HelmfileProblem::Version(display_text(&self.version))),
             Ok(version) => version,
         };
         name_of("chart", &format!("{address}{version}")).map(ListedChart::Elsewhere)
@@ -438,7 +438,7 @@ impl HelmfileRelease {
         let defaults = &state.helm_defaults;
         let mut notes = Vec::new();
         let mut lost = |text: String| {
-            notes.push(Note::new(NoteWeight::Lost, shown(&self.name), text));
+            notes.push(Note::new(NoteWeight::Lost, display_text(&self.name), text));
         };
         if self.how.create_namespace.or(defaults.create_namespace) == Some(false) {
             lost(
@@ -458,7 +458,7 @@ impl HelmfileRelease {
             .filter(|field| says(&self.how.others, field) || says(&defaults.others, field));
         let others: Vec<&&str> = others.collect();
         if !others.is_empty() {
-            let others = listed(&others);
+            let others = list_quoted(&others);
             lost(format!(
                 "{others}: an import decides how a release is upgraded and rolled back"
             ));
@@ -515,7 +515,7 @@ pub enum HelmfileProblem {
     #[error("lists {0} releases to install; a Solution has at most {CHARTS} charts")]
     Releases(usize),
     /// Fields that are not supported.
-    #[error("has unsupported fields: {}", listed(.0))]
+    #[error("has unsupported fields: {}", list_quoted(.0))]
     Fields(Vec<String>),
     /// A value that is not valid for this field in a Solution.
     #[error("has a `{0}` that is not valid in a Solution")]

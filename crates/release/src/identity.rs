@@ -8,7 +8,7 @@ use schemas::{ChartName, ChartVersion, SolutionId, SolutionName, Version};
 
 use crate::contents::{ReleaseObjects, main_container, pod};
 use crate::notes;
-use crate::{ReleaseError, Wishes};
+use crate::{InitOptions, ReleaseError};
 use manifests::{ManifestObject, text};
 use serde_json::Value;
 
@@ -231,7 +231,7 @@ impl Candidates<'_> {
     /// # Errors
     ///
     /// Fails if there is no valid name or version. The error lists the candidates.
-    pub(crate) fn choose(self, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
+    pub(crate) fn choose(self, options: &InitOptions) -> Result<SolutionId, ReleaseError> {
         let names: Vec<&str> = without_builders(&self.names).copied().collect();
         let found = |texts: &[&str]| {
             if texts.is_empty() {
@@ -240,12 +240,12 @@ impl Candidates<'_> {
                 notes::names(texts.iter().copied())
             }
         };
-        let name = wishes
+        let name = options
             .name
             .clone()
             .or_else(|| names.iter().find_map(|name| name.parse().ok()));
         let name = name.ok_or_else(|| ReleaseError::NoName(found(&names)))?;
-        let version = wishes.version.clone().or_else(|| self.version());
+        let version = options.version.clone().or_else(|| self.version());
         let version = version.ok_or_else(|| {
             let mut versions = [self.versions, self.of_parts].concat();
             let mut seen = BTreeSet::new();

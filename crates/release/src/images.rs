@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// The texts of a document in which references are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Searched {
+pub(crate) enum SearchScope {
     /// All texts, for documents that run or configure containers.
     All,
     /// Texts in fields whose name suggests an image.
@@ -19,16 +19,16 @@ pub(crate) enum Searched {
 
 /// Returns the hint that a field's name gives about its value. For the `value` of an environment variable, the
 /// variable's name gives it.
-fn field_hint(key: &str, fields: &Map<String, Value>, searched: Searched) -> Hint {
+fn field_hint(key: &str, fields: &Map<String, Value>, searched: SearchScope) -> Hint {
     match (key, searched) {
-        ("image", Searched::All) => Hint::Image,
-        ("value", Searched::All) => Hint::of(
+        ("image", SearchScope::All) => Hint::Image,
+        ("value", SearchScope::All) => Hint::from_name(
             fields
                 .get("name")
                 .and_then(Value::as_str)
                 .unwrap_or_default(),
         ),
-        _ => Hint::of(key),
+        _ => Hint::from_name(key),
     }
 }
 
@@ -54,18 +54,18 @@ impl FoundImages {
 
     /// Searches the texts of a document for references. The traversal is iterative, so deep documents do not exhaust
     /// the stack.
-    pub(crate) fn scan_document(&mut self, document: &Value, searched: Searched, asker: &str) {
+    pub(crate) fn scan_document(&mut self, document: &Value, searched: SearchScope, asker: &str) {
         let mut open = vec![(document, Hint::None)];
         while let Some((value, hint)) = open.pop() {
             match value {
-                Value::String(text) if searched == Searched::All || hint != Hint::None => {
+                Value::String(text) if searched == SearchScope::All || hint != Hint::None => {
                     self.scan(text, hint, asker);
                 }
                 Value::Array(list) => {
                     // An argument may be the value of the flag before it, as in `--image NAME`.
                     let flags = list
                         .iter()
-                        .map(|argument| argument.as_str().map_or(Hint::None, Hint::after));
+                        .map(|argument| argument.as_str().map_or(Hint::None, Hint::from_argument));
                     let before = [Hint::None].into_iter().chain(flags);
                     let items: Vec<_> = list.iter().zip(before).collect();
                     let items = items.into_iter().rev();
@@ -127,10 +127,8 @@ impl FoundImages {
                 },
                 askers: askers.clone(),
             });
-        let images = images.collect();
         DraftImages {
-            images,
-            index: self.index,
+            images: images.collect(),
         }
     }
 }
@@ -147,8 +145,6 @@ pub(crate) struct NamedImage {
 #[derive(Debug)]
 pub(crate) struct DraftImages {
     pub(crate) images: Vec<NamedImage>,
-    /// The index in `images`, by normalized reference.
-    index: BTreeMap<String, usize>,
 }
 
 impl DraftImages {
@@ -163,12 +159,6 @@ impl DraftImages {
         let images = self.images.iter();
         let named = images.map(|named| (named.image.place(), named.askers.clone()));
         named.collect()
-    }
-
-    /// Returns the image for a reference as the release has it.
-    pub(crate) fn get(&self, written: &str) -> Option<&SourceImage> {
-        let index = self.index.get(normal(written)?.as_str())?;
-        Some(&self.images.get(*index)?.image)
     }
 
     /// Returns the images in the form that the compiler of manifests takes.

@@ -3,9 +3,6 @@
 //!
 //! - [`carry`] packages the manifests of a release unchanged.
 //!
-//! - [`draft`] drafts an operator: one Deployment, its custom resource definitions and its roles. Notes list all other
-//!   objects.
-//!
 //! - [`chart()`] refers to a Helm chart, and [`carry_helmfile`] to the charts of a helmfile.
 //!
 //! - [`upstream`] converts an archive that was built with upstream's tools.
@@ -15,13 +12,13 @@
 //! This crate knows the formats of releases and of `solution.yaml`. It must not know how archives are packed, and must
 //! not use the network, the terminal, the environment or the clock.
 //!
-//! Read `carried.rs` first: it is the shortest way from a release to a tree. Most decisions are in `operator.rs`.
+//! Read `unchanged.rs` first: it is the shortest way from a release to a tree.
 
-mod carried;
 mod changes;
 mod chart;
 mod charts;
 mod contents;
+mod decisions;
 mod error;
 mod helmfile;
 mod identity;
@@ -31,13 +28,11 @@ mod listed;
 mod merge;
 mod namespaces;
 mod notes;
-mod operator;
 mod paths;
-mod roles;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod undecided;
+mod unchanged;
 mod update;
 pub mod upstream;
 mod write;
@@ -49,26 +44,23 @@ use schemas::{
     SourceSpec, Version,
 };
 
-pub use carried::carry;
 pub use changes::Changes;
 pub use chart::{PublishedChart, chart};
 pub use error::ReleaseError;
 pub use helmfile::{HelmfileError, HelmfileProblem, HelmfileReleases};
-pub use listed::{ChartRead, Copied, HelmfileReader, carry_helmfile};
+pub use listed::{ChartRead, CopiedFile, HelmfileReader, carry_helmfile};
 pub use notes::{Note, NoteWeight};
-pub use operator::draft;
 pub use tree::check_empty;
-pub use update::{Renewed, update};
+pub use unchanged::carry;
+pub use update::{UpdateReport, update};
 
 /// The user's choices, which take precedence over those that the release suggests.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct InitOptions {
     /// The Solution's name.
     pub name: Option<SolutionName>,
     /// The version of the Solution.
     pub version: Option<Version>,
-    /// The name of the operator's Deployment.
-    pub deployment: Option<String>,
 }
 
 /// A source tree in memory.

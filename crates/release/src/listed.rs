@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
-use manifests::shown;
+use manifests::display_text;
 use schemas::{
     ChartName, ChartRelease, ChartSource, ChartVersion, SiteValues, SolutionId, SourceChart,
     Strategy, yaml,
@@ -17,7 +17,7 @@ use crate::helmfile::{
 };
 use crate::notes::{Note, NoteWeight};
 use crate::paths::{NOTES, SOURCE};
-use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
+use crate::{InitOptions, ReleaseError, SourceTree, charts, empty_source, identity, write};
 
 /// Access to a helmfile, and to the charts and values to which it refers.
 pub trait HelmfileReader {
@@ -31,13 +31,13 @@ pub trait HelmfileReader {
     fn embedded(&mut self) -> Result<HelmfileReleases, Self::Error>;
 
     /// Reads a local chart, a directory or a package. The copy is always a package.
-    fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), Self::Error>;
+    fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, CopiedFile), Self::Error>;
 
     /// Reads the name and version of a remote chart. The chart is not copied.
     fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, Self::Error>;
 
     /// Reads a helmfile or a values file.
-    fn file(&mut self, path: &Path) -> Result<Copied, Self::Error>;
+    fn file(&mut self, path: &Path) -> Result<CopiedFile, Self::Error>;
 }
 
 /// The name and version in a chart's metadata.
@@ -51,7 +51,7 @@ pub struct ChartRead {
 
 /// A local file that is copied into the tree.
 #[derive(Clone, Debug)]
-pub struct Copied {
+pub struct CopiedFile {
     /// The bytes of the file.
     pub bytes: Vec<u8>,
     /// True if the file is outside of the helmfile's directory, also by way of symbolic links.
@@ -70,16 +70,16 @@ const VERSION: &str = "0.1.0";
 pub fn carry_helmfile<R: HelmfileReader>(
     called: &str,
     directory: &str,
-    wishes: &Wishes,
+    options: &InitOptions,
     reads: &mut R,
 ) -> Result<SourceTree, R::Error> {
-    let id = identity::of_helmfile(directory, VERSION).choose(wishes)?;
+    let id = identity::of_helmfile(directory, VERSION).choose(options)?;
     let mut tree = TreeParts {
         notes: charts::notes(),
         ..TreeParts::default()
     };
     tree.decide("secrets", "Helmfile inserted values from environment variables, files and commands; check values/ for secrets before you distribute the archive");
-    if wishes.version.is_none() {
+    if options.version.is_none() {
         let text = format!("a helmfile has no version; set `spec.version`, which is {VERSION} now");
         tree.decide("version", text);
     }
@@ -122,7 +122,7 @@ impl TreeParts {
     fn check_secrets<R: HelmfileReader>(&mut self, reads: &mut R) -> Result<(), R::Error> {
         let named = reads.named()?;
         let secret = |path: &Path| {
-            let place = format!("`{}`", shown(&path.to_string_lossy()));
+            let place = format!("`{}`", display_text(&path.to_string_lossy()));
             ReleaseError::from(HelmfileError::new(place, HelmfileProblem::Secret))
         };
         for file in &named.files {
@@ -146,9 +146,9 @@ impl TreeParts {
         Ok(())
     }
 
-    fn note_outside(&mut self, path: &str, from: &Path, copied: &Copied) {
+    fn note_outside(&mut self, path: &str, from: &Path, copied: &CopiedFile) {
         if copied.outside {
-            let from = shown(&from.to_string_lossy());
+            let from = display_text(&from.to_string_lossy());
             let text = format!(
                 "is a copy of `{from}`, which is outside the helmfile's directory; check that you may distribute it"
             );
@@ -161,7 +161,7 @@ impl TreeParts {
         &mut self,
         from: &Path,
         chart: &ChartRead,
-        copied: Copied,
+        copied: CopiedFile,
     ) -> Result<ChartSource, ReleaseError> {
         let path = format!("charts/{}-{}.tgz", chart.name, chart.version);
         self.note_outside(&path, from, &copied);
@@ -224,7 +224,7 @@ impl TreeParts {
     /// Notes that Helm ignores the version of a local chart, if it differs from the chart's own.
     fn note_version(&mut self, release: &ListedRelease, said: Option<&str>, is: &ChartVersion) {
         if let Some(said) = said.filter(|said| *said != is.as_str()) {
-            let said = shown(said);
+            let said = display_text(said);
             let text = format!("`version: {said}` is ignored: the chart has version {is}");
             let name = release.name.as_str();
             self.notes.push(Note::new(NoteWeight::Chosen, name, text));

@@ -38,7 +38,7 @@ pub(crate) struct Merge<'a> {
 
 /// The result of a merge.
 #[derive(Debug, Default)]
-pub(crate) struct Merged {
+pub(crate) struct MergeResult {
     /// The files that change, with their new content.
     pub(crate) written: TreeFiles,
     pub(crate) removed: Vec<String>,
@@ -75,8 +75,8 @@ pub(crate) fn check_resolved(directory: &Path, last: &TreeFiles) -> Result<(), R
 impl Merge<'_> {
     /// Merges all files. If an error or an interruption stops it, no edit is lost, and running it again completes the
     /// merge.
-    pub(crate) fn run(&self) -> Result<Merged, ReleaseError> {
-        let mut merged = Merged::default();
+    pub(crate) fn run(&self) -> Result<MergeResult, ReleaseError> {
+        let mut merged = MergeResult::default();
         let both = self.one_sided(&mut merged)?;
         if self.git.is_none() && !both.is_empty() {
             return Err(ReleaseError::NoGit(both));
@@ -91,7 +91,7 @@ impl Merge<'_> {
     }
 
     /// Handles the files that at most one side changed, and returns the paths that both sides changed.
-    fn one_sided(&self, merged: &mut Merged) -> Result<Vec<String>, ReleaseError> {
+    fn one_sided(&self, merged: &mut MergeResult) -> Result<Vec<String>, ReleaseError> {
         let mut both = Vec::new();
         let paths: BTreeSet<&String> = self.last.keys().chain(self.next.keys()).collect();
         for path in paths {
@@ -118,7 +118,7 @@ impl Merge<'_> {
         &self,
         stage: &Path,
         both: &[String],
-        merged: &mut Merged,
+        merged: &mut MergeResult,
     ) -> Result<(), ReleaseError> {
         let create = |path: String, bytes: &[u8]| {
             let path = stage.join(path);
@@ -172,7 +172,7 @@ impl Merge<'_> {
     ///
     /// Each file is moved before its draft: if the run stops in between, the next merge of this file gives the same
     /// result. `solution.yaml` is first, because its version shows which update is in progress.
-    fn move_all(&self, stage: &Path, merged: &Merged) -> Result<(), ReleaseError> {
+    fn move_all(&self, stage: &Path, merged: &MergeResult) -> Result<(), ReleaseError> {
         let others = self.next.keys().map(String::as_str);
         let others = others.filter(|path| *path != SOURCE);
         for path in [SOURCE].into_iter().chain(others) {

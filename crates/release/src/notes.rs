@@ -69,6 +69,6 @@ pub(crate) fn started<'a>(programs: impl IntoIterator<Item = &'a str>) -> Note {
 
 /// Returns names for a message, as `` `a`, `b` and 3 more ``.
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.into_iter().map(manifests::shown).collect();
-    schemas::listed(&names)
+    let names: Vec<String> = names.into_iter().map(manifests::display_text).collect();
+    schemas::list_quoted(&names)
 }

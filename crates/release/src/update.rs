@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use manifests::{ManifestFiles, ManifestObjects};
 use schemas::{SolutionId, SolutionSource, Version};
 
-use crate::carried::Carried;
 use crate::changes::{self, Changes};
 use crate::merge::{self, Merge};
 use crate::notes::{Note, NoteWeight};
 use crate::paths::{DRAFT, MANIFESTS, NOTES, SOURCE};
-use crate::{ReleaseError, Wishes};
+use crate::unchanged::UnchangedRelease;
+use crate::{InitOptions, ReleaseError};
 
 /// The result of an update.
 #[derive(Debug)]
-pub struct Renewed {
+pub struct UpdateReport {
     /// The name and version of the Solution.
     pub id: SolutionId,
     /// The version of the tree before the update.
@@ -47,20 +47,19 @@ pub fn update(
     release: &ManifestFiles,
     version: Option<Version>,
     git: Option<&Path>,
-) -> Result<Renewed, ReleaseError> {
-    let last = Last::read(directory)?;
+) -> Result<UpdateReport, ReleaseError> {
+    let last = PreviousDraft::read(directory)?;
     merge::check_resolved(directory, &last.files)?;
     let own = merge::read(directory, SOURCE)?;
     let own = own.ok_or_else(|| ReleaseError::NotMade(directory.to_owned()))?;
     let from = parsed(&own)?.spec.version;
     // A version that the user edited is kept until the user gives another.
     let stays = version.is_none() && from != last.version;
-    let wishes = Wishes {
+    let options = InitOptions {
         name: Some(last.source.metadata.name.clone()),
         version: version.or_else(|| stays.then(|| from.clone())),
-        deployment: None,
     };
-    let next = Carried::of(release, &wishes)?;
+    let next = UnchangedRelease::of(release, &options)?;
     let draft = next.tree(&release.name)?;
     let mut objects = manifests::parse(&release.files)?;
     let object_changes = changes::of(&manifests::parse(&last.release.files)?, &objects);
@@ -94,7 +93,7 @@ pub fn update(
         let paths = paths.iter();
         paths.map(|path| directory.join(path)).collect()
     };
-    Ok(Renewed {
+    Ok(UpdateReport {
         id: SolutionId::new(source.metadata.name, source.spec.version).map_err(ReleaseError::Id)?,
         from,
         images: source.spec.images.len(),
@@ -112,7 +111,7 @@ fn parsed(source: &[u8]) -> Result<SolutionSource, ReleaseError> {
 }
 
 /// The draft from which the tree was created or last updated.
-struct Last {
+struct PreviousDraft {
     source: SolutionSource,
     release: ManifestFiles,
     /// The version that the release declares.
@@ -121,19 +120,18 @@ struct Last {
     files: merge::TreeFiles,
 }
 
-impl Last {
+impl PreviousDraft {
     fn read(directory: &Path) -> Result<Self, ReleaseError> {
         let draft = directory.join(DRAFT);
         let text = merge::read(&draft, SOURCE)?;
         let text = text.ok_or_else(|| ReleaseError::NotMade(directory.to_owned()))?;
         let source = parsed(&text)?;
         let release = manifests::read(&draft.join(MANIFESTS))?;
-        let wishes = Wishes {
+        let options = InitOptions {
             name: Some(source.metadata.name.clone()),
             version: Some(source.spec.version.clone()),
-            deployment: None,
         };
-        let version = Carried::of(&release, &wishes)?.version;
+        let version = UnchangedRelease::of(&release, &options)?.version;
         let manifests = release.files.iter();
         let mut files: merge::TreeFiles = manifests
             .map(|file| (format!("{MANIFESTS}/{}", file.name), file.bytes.clone()))

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use manifests::{ManifestObject, shown};
+use manifests::display_text;
 use schemas::{SolutionId, SolutionSource, SourceImage, yaml};
 
 use crate::error::ReleaseError;
@@ -28,22 +28,6 @@ pub(crate) use push;
 /// The comment with which editors find the schema file in the same directory.
 pub(crate) const EDITOR: &str = "# yaml-language-server: $schema=solution-source.schema.json\n";
 
-/// Writes `solution.yaml` for an operator.
-pub(crate) fn operator(
-    source: &SolutionSource,
-    images: &DraftImages,
-    release: &str,
-) -> Result<Vec<u8>, ReleaseError> {
-    let mut text = format!(
-        "{EDITOR}# Created by `solution init --from` from `{}`. NOTES.md lists what was chosen, what you must\n# decide before packing, and what was left out.\n",
-        shown(release)
-    );
-    head(source, &mut text);
-    push_images(images, &mut text);
-    push_operator(source, &mut text);
-    checked(source, text)
-}
-
 /// Writes `solution.yaml` for a release whose manifests are packaged unchanged.
 pub(crate) fn carried(
     source: &SolutionSource,
@@ -52,7 +36,7 @@ pub(crate) fn carried(
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
         "{EDITOR}# Created by `solution init --from` from `{}`.\n",
-        shown(release)
+        display_text(release)
     );
     head(source, &mut text);
     push_images(images, &mut text);
@@ -64,7 +48,7 @@ pub(crate) fn carried(
 pub(crate) fn converted(source: &SolutionSource, called: &str) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
         "{EDITOR}# Created by `solution init --from` from the archive `{}`. Its images are in images/, unchanged.\n",
-        shown(called)
+        display_text(called)
     );
     head(source, &mut text);
     push!(
@@ -206,15 +190,6 @@ fn sets(source: &SolutionSource, text: &mut String) {
     }
 }
 
-/// Returns the text of an object as the release has it. An item of a list has no text in the release and is serialized.
-pub(crate) fn object(object: &ManifestObject<'_>) -> String {
-    match object.text {
-        Some(text) if text.ends_with('\n') => text.to_owned(),
-        Some(text) => format!("{text}\n"),
-        None => yaml::to_string(&object.value),
-    }
-}
-
 /// The flag that names a release.
 pub(crate) const RELEASE: &str = "--from";
 /// The flag that names a chart.
@@ -227,7 +202,7 @@ pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[No
     push!(
         text,
         "Open decisions of `solution init {given}` about `{}`. `solution pack` does not read this file.\n",
-        shown(release)
+        display_text(release)
     );
     for note in notes {
         push!(text, "- [ ] **{}**: {}", note.about, note.text);
@@ -242,7 +217,7 @@ pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
     push!(
         text,
         "Created by `solution init --from` from `{}`. `solution pack` does not read this file.",
-        shown(release)
+        display_text(release)
     );
     for (weight, title, mark) in [
         (NoteWeight::Decide, "Decide before packing", "- [ ] "),

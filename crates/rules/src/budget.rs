@@ -1,9 +1,10 @@
-//! Limits on the total size of an operator's files and of the objects in sets, checked on the file sizes before reading
-//! and on the parsed values afterwards.
+//! Limits on the total size of an operator's files and of the objects in sets. The file sizes are checked before
+//! reading, and the parsed values afterwards. Both checks are needed, because YAML aliases can expand a small file to
+//! many values.
 
 use schemas::DocumentCost;
 
-use super::Problem;
+use crate::finding::problem::Problem;
 use crate::limits::{
     OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS, OPERATOR_FILES,
     OPERATOR_TEXT, OPERATOR_VALUES,

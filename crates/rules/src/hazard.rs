@@ -5,6 +5,7 @@
 
 mod acts;
 mod ingress;
+pub(crate) mod starters;
 mod webhook;
 
 use std::collections::BTreeSet;
@@ -15,11 +16,10 @@ use serde_json::Value;
 pub use self::acts::acts;
 use self::ingress::{gateway_hosts, ingress_hosts, route_hosts, snippets};
 use self::webhook::{conversion, converting_service, webhooks};
-use super::groups::{ADMISSION, RBAC};
-use super::pod::{beyond_namespace, quoted};
-use super::role::aggregates;
-use super::{group_of, kind_of, text};
+use crate::document::{ADMISSION, RBAC, group_of, kind_of, text};
 use crate::limits::POINTER;
+use crate::pod::{beyond_namespace, quoted};
+use crate::rbac::role::aggregates;
 
 /// A hazardous effect of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -480,14 +480,14 @@ mod tests {
 
     use super::*;
 
-    pub(super) fn object(api_version: &str, kind: &str, mut rest: Value) -> Value {
+    pub(crate) fn object(api_version: &str, kind: &str, mut rest: Value) -> Value {
         rest["apiVersion"] = json!(api_version);
         rest["kind"] = json!(kind);
         rest["metadata"]["name"] = json!("x");
         rest
     }
 
-    pub(super) fn pod(spec: &Value) -> Value {
+    pub(crate) fn pod(spec: &Value) -> Value {
         object(
             "apps/v1",
             "Deployment",

@@ -1,10 +1,11 @@
 //! Rules for the list of images: each image has a separate directory, and each reference denotes one image.
+//! [`ImagesByName`] finds the image that a placeholder `$(image:NAME)` denotes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ImageName, ImagePlace, ImageReference};
 
-use super::Problem;
+use crate::finding::problem::Problem;
 
 /// The images of each name. `$(image:NAME)` denotes the only image with this name. If there are more, it denotes the
 /// only one whose tag is not that of a signature or another referrer (docs/reference/format-referrers.md).
@@ -46,7 +47,7 @@ pub fn repeated(places: &[ImagePlace]) -> impl Iterator<Item = Problem> {
 
 /// Returns the images with the same directory, or with a directory inside that of another image, ignoring case. Within
 /// an archive, the format itself excludes this (`archive::tree`, and the plan of the image).
-pub(super) fn overlapping(places: &[ImagePlace]) -> Vec<Problem> {
+pub(crate) fn overlapping(places: &[ImagePlace]) -> Vec<Problem> {
     let places: BTreeSet<&ImagePlace> = places.iter().collect();
     let directory = |place: &ImagePlace| format!("{}/{}", place.name, place.tag).to_lowercase();
     let mut directories = BTreeMap::new();
@@ -66,7 +67,7 @@ pub(super) fn overlapping(places: &[ImagePlace]) -> Vec<Problem> {
 }
 
 /// Returns a problem for each reference that multiple images have.
-pub(super) fn ambiguous<'a>(
+pub(crate) fn ambiguous<'a>(
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)>,
 ) -> impl Iterator<Item = Problem> {
     let mut seen = BTreeMap::new();

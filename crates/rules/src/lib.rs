@@ -9,98 +9,52 @@
 //!
 //! This crate must not know archives, files or the network. The content of a cluster is passed as documents.
 //!
-//! Open `problem.rs` first for the problems, `danger.rs` and `hazard.rs` for the effects, and `catalogue.rs` for all
-//! findings.
+//! Each folder has one subject: `finding` (problems and the catalogue of all findings), `source` (`solution.yaml`),
+//! `object` (objects of sets and charts), `definition` (CRDs), `pod` (pods and workloads), `rbac` (roles and rights) and
+//! `hazard` (effects outside a namespace). No folder depends on another one in a cycle. Open `finding/problem.rs` first.
 
-mod api_lifecycle;
 mod budget;
-pub mod catalogue;
-mod compiled;
-mod danger;
 mod definition;
-mod grant;
-mod groups;
+mod document;
+mod finding;
 mod hazard;
 mod images;
 pub mod limits;
-mod metadata;
-mod monitoring;
 mod object;
-mod object_names;
-mod object_sets;
-mod operator;
-mod parameters;
-mod part;
-mod placeholders;
 mod pod;
-mod pointer;
-mod prerequisites;
-mod problem;
-mod reach;
-mod right;
-mod role;
-mod rule;
-mod set;
+mod rbac;
 mod source;
-mod starters;
-mod template;
-mod words;
-mod workload;
 
-use serde_json::Value;
-
-pub use api_lifecycle::{PossibleMinors, api_lifecycle};
-pub use budget::check_files;
-pub use compiled::compiled;
-pub use danger::{Danger, When};
+pub use budget::{check_cost, check_files, check_object_cost, check_object_files};
+pub use definition::metadata::{SortedMetadata, WithheldMetadata, metadata};
 pub use definition::{
-    DefinitionNames, converts_by_webhook, is_definition, only_document, refusals,
+    DefinitionNames, converts_by_webhook, definition, definition_name, definition_of_chart,
+    is_definition, only_document, refusals,
 };
-pub use grant::{
-    Borrowed, Granted, RightsSubject, RoleName, UnreadableRole, covers, grants, subjects,
-};
+pub use finding::catalogue;
+pub use finding::pointer::{field_pointer, source_pointer};
+pub use finding::problem::{Problem, RuleProblem};
+pub use hazard::starters::starters;
 pub use hazard::{Hazard, HazardWeight, accounts, acts, hazards};
-pub use images::ImagesByName;
-pub use metadata::{SortedMetadata, Withheld, metadata};
-pub use monitoring::monitoring;
-pub use object::{forbidden, object, rendered_object};
-pub use object_names::ObjectNames;
-pub use object_sets::object_sets;
-pub use parameters::{ValueProblem, check_value, parameters};
-pub use placeholders::PlaceholderNames;
-pub use pointer::{field_pointer, source_pointer};
-pub use prerequisites::prerequisites;
-pub use problem::Problem;
-pub use reach::Reach;
-pub use right::Right;
-pub use rule::RuleProblem;
-pub use set::{AGGREGATE_TO, RightsDifference, aggregates_to, compare, merge, rights};
+pub use images::{ImagesByName, repeated};
+pub use object::api_lifecycle::{PossibleMinors, api_lifecycle};
+pub use object::compiled::compiled;
+pub use object::monitoring::monitoring;
+pub use object::names::ObjectNames;
+pub use object::placeholders::PlaceholderNames;
+pub use object::{forbidden, namespace_of_cluster, object, rendered_object, unreplaced};
+pub use pod::workload::{NonRootContainer, WorkloadChecker};
+pub use rbac::danger::{Danger, DangerScope};
+pub use rbac::grant::{
+    BorrowedRole, GrantedRights, RightsSubject, RoleName, UnreadableRole, covers, grants, subjects,
+};
+pub use rbac::reach::Reach;
+pub use rbac::right::Right;
+pub use rbac::rights::{AGGREGATE_TO, RightsDifference, aggregates_to, compare, merge, rights};
+pub use rbac::role::roles;
+pub use source::operator::{operator, related_images};
+pub use source::parameters::{ValueProblem, check_value, parameters};
+pub use source::prerequisites::prerequisites;
+pub use source::sets::object_sets;
+pub use source::template::{kept_names, template_needs, template_reach};
 pub use source::{check_references, check_source};
-pub use starters::starters;
-pub use template::{OF_PODS, is_set_label};
-pub use workload::{NonRootContainer, WorkloadJudge};
-
-pub use budget::{check_cost, check_object_cost, check_object_files};
-pub use definition::{definition, definition_name, definition_of_chart};
-pub use images::repeated;
-pub use object::{namespace_of_cluster, unreplaced};
-pub use operator::{operator, related_images};
-pub use role::roles;
-pub use template::{kept_names, template_needs, template_reach};
-
-/// Returns the text at a JSON pointer.
-fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer)?.as_str()
-}
-
-/// Returns the API group of a document; empty for the core group.
-fn group_of(document: &Value) -> &str {
-    let api_version = text(document, "/apiVersion").unwrap_or_default();
-    api_version.split_once('/').map_or("", |(group, _)| group)
-}
-
-/// Returns the `apiVersion` and `kind` of a document.
-fn kind_of(document: &Value) -> (&str, &str) {
-    let field = |pointer| text(document, pointer).unwrap_or_default();
-    (field("/apiVersion"), field("/kind"))
-}

@@ -15,16 +15,10 @@ pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;
 pub const WITHHELD: usize = 10;
 /// Problems of one kind that are reported for one definition.
 pub const DEFINITION_FAULTS: usize = 20;
-/// Steps for validating the defaults of one schema, where each value, choice and piece of text takes steps. This is a
-/// hundred times the largest known definitions, and takes less than a second.
-pub const DEFAULT_STEPS: usize = 1_000_000;
-/// Bytes of a compiled pattern for defaults. Matching a larger one can take its size for each character, so it is not
-/// evaluated.
-pub const DEFAULT_PATTERN: usize = 64 * 1024;
 /// Rights of `role.yaml` and of any other roles, with each verb expanded for each resource. An import compares as many
 /// with those of the administrator, and they take 30 MB of memory.
 pub const RIGHTS: usize = 100_000;
-/// Bytes of text in these rights, because a long text in one list is repeated for each element of the others.
+/// Bytes of text in these rights, because a long text in one list is repeated for each element of the other lists.
 pub const RIGHTS_TEXT: usize = 16 * 1024 * 1024;
 /// Objects of all sets: twenty times the largest known releases, and equal to the limit for packing.
 pub const OBJECTS: usize = manifests::limits::OBJECTS;

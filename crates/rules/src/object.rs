@@ -1,19 +1,26 @@
-//! Rules for objects in sets and charts: a valid Kubernetes object, with only the metadata that an import applies, and
-//! without content that is forbidden in archives.
+//! Rules for objects in sets and charts. An object must be a valid Kubernetes object, with only the metadata that an
+//! import applies, and without content that is forbidden in archives. The entry points are [`object()`] for sets and
+//! [`rendered_object`] for charts, which may contain more.
+
+pub(crate) mod api_lifecycle;
+pub(crate) mod compiled;
+pub(crate) mod monitoring;
+pub(crate) mod names;
+pub(crate) mod placeholders;
 
 use manifests::ObjectKinds;
 use schemas::limits::VALUE_POINTER;
 use schemas::{KubernetesName, Namespace, printable_within};
 use serde_json::{Map, Value};
 
-use super::definition::{converts_by_webhook, is_definition, refusals};
-use super::groups::RBAC;
-use super::metadata::is_ours;
-use super::{Problem, kind_of, text};
+use crate::definition::metadata::is_ours;
+use crate::definition::{converts_by_webhook, is_definition, refusals};
+use crate::document::{RBAC, kind_of, text};
+use crate::finding::problem::Problem;
 use crate::limits::{PLACEHOLDER_PROBLEMS, POINTER};
 
 /// The namespace of the records of imports.
-pub(super) const RECORDS: &str = "metalk8s-solutions";
+pub(crate) const RECORDS: &str = "metalk8s-solutions";
 /// The annotation of a Secret whose data is public.
 const PUBLIC: &str = "solutions.metalk8s.scality.com/public";
 /// The label of the roles that Kubernetes itself creates, and restores at each start.
@@ -254,7 +261,7 @@ fn reserved(document: &Value) -> impl Iterator<Item = String> {
 }
 
 /// Checks whether Kubernetes has a built-in role with this name.
-pub(super) fn is_kubernetes_role(name: &str) -> bool {
+pub(crate) fn is_kubernetes_role(name: &str) -> bool {
     ROLES.contains(&name) || ROLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -3,13 +3,15 @@
 //! versions of Kubernetes reject more where a version is named below, and do not check the hosts of probes and hooks
 //! before 1.34.
 
+pub(crate) mod workload;
+
 use std::collections::BTreeSet;
 
 use manifests::list;
 use schemas::printable_within;
 use serde_json::Value;
 
-use super::text;
+use crate::document::text;
 use crate::limits::POINTER;
 
 /// The capabilities that containers may add, which container engines grant by default.
@@ -71,7 +73,7 @@ const HANDLERS: [&str; 5] = [
 /// Returns the effects of pods beyond their namespace, as continuations of "its pods". `pod` has their `metadata` and
 /// `spec`.
 #[must_use]
-pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
+pub(crate) fn beyond_namespace(pod: &Value) -> Vec<String> {
     let spec = pod.get("spec").unwrap_or(&Value::Null);
     let mut found = Vec::new();
     for (field, words) in [
@@ -187,7 +189,7 @@ fn of_context(holder: &Value, own_users: bool) -> Vec<String> {
     found
 }
 
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", printable_within(text, POINTER))
 }
 

@@ -1,12 +1,21 @@
-//! Checks of `solution.yaml`, so that packing never creates an archive that validation rejects.
+//! Checks of `solution.yaml`, so that packing never creates an archive that validation rejects. [`check_source`] finds
+//! the problems that need no image, and [`check_references`] those of the references of images. Each file of the folder
+//! `source` checks one part of the document.
+
+pub(crate) mod operator;
+pub(crate) mod parameters;
+pub(crate) mod prerequisites;
+pub(crate) mod sets;
+pub(crate) mod template;
 
 use std::collections::BTreeSet;
 
 use schemas::{ImagePlace, ImageReference, Operator, SolutionName, SourceImage, SourceSpec};
 
-use super::{Problem, images, operator, prerequisites};
+use crate::finding::problem::Problem;
+use crate::images;
 
-/// Returns the problems of `solution.yaml`, as far as they are known without reading the images.
+/// Returns the problems of `solution.yaml` that can be found without reading the images.
 #[must_use]
 pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Vec<Problem> {
     let SourceSpec {

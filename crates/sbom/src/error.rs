@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use files::ReadError;
 use process::RunError;
+use progress::Cancelled;
 use schemas::printable_within;
-use watch::Cancelled;
 
 use crate::limits;
 
@@ -86,7 +86,7 @@ pub enum SbomError {
 
 /// Extracts the error message from a program's standard error as one line without the log prefix. Lines before the
 /// error are progress messages.
-pub(crate) fn words(stderr: &[u8]) -> String {
+pub(crate) fn error_message(stderr: &[u8]) -> String {
     const MARK: &str = " ERROR ";
     let text = String::from_utf8_lossy(stderr);
     let error = text.rsplit_once(MARK).map_or(&*text, |(_, error)| error);
@@ -109,7 +109,7 @@ pub(crate) fn in_full(
         RunError::Start(source) => SbomError::Start { program, source },
         RunError::Failed { said, .. } => SbomError::Failed {
             name,
-            said: words(&said),
+            said: error_message(&said),
         },
         RunError::TooLong => SbomError::TooLong {
             name,
@@ -131,10 +131,42 @@ mod tests {
 
     #[test]
     fn what_went_wrong_is_told_without_what_was_said_before() {
-        let said = |stderr: &str| words(stderr.as_bytes());
+        let said = |stderr: &str| error_message(stderr.as_bytes());
         let stderr = "[0000]  WARN old\n[0001] ERROR 2 errors occurred:\n\t* a\u{1b}\n\t* b\n";
         assert_eq!(said(stderr), r"2 errors occurred: * a\u{1b} * b");
         assert_eq!(said("killed\n"), "killed");
         assert_eq!(said(" \n"), "it failed without a message");
+    }
+
+    #[test]
+    fn the_error_of_a_run_names_the_program() {
+        let limits = process::RunLimits {
+            time: Duration::from_secs(7),
+            farewell: Duration::ZERO,
+            memory: 0,
+            file: 0,
+            output: 42,
+        };
+        let failed = || RunError::Failed {
+            code: Some(1),
+            said: b"[0001] ERROR no database\n".to_vec(),
+        };
+        for (error, expected) in [
+            (RunError::Missing, "program `/bin/syft` not found"),
+            (
+                RunError::Start(io::ErrorKind::PermissionDenied.into()),
+                "cannot run `/bin/syft`",
+            ),
+            (failed(), "syft failed: no database"),
+            (RunError::TooLong, "syft did not end within 7 s"),
+            (RunError::TooMuch, "syft wrote more than 42 bytes"),
+        ] {
+            let error = in_full("syft", "/bin/syft".into(), limits, error);
+            assert_eq!(error.to_string(), expected);
+        }
+        for error in [RunError::Killed, RunError::Cancelled(Cancelled)] {
+            let error = in_full("syft", "/bin/syft".into(), limits, error);
+            assert!(matches!(error, SbomError::Cancelled(_)), "{error}");
+        }
     }
 }

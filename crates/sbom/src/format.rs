@@ -1,4 +1,5 @@
-//! The formats of SBOMs and their names: media types, syft's names and file names.
+//! The formats of SBOMs and their names: media types, syft's names and file names. Both formats are supported, because
+//! tools of the field read one or the other.
 
 use std::fmt;
 
@@ -61,5 +62,63 @@ impl fmt::Display for SbomFormat {
             Self::Spdx => "SPDX",
             Self::CycloneDx => "CycloneDX",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_format_has_its_own_names() {
+        let expected = [
+            (
+                SbomFormat::Spdx,
+                [
+                    "application/spdx+json",
+                    "spdx-json",
+                    "sbom.spdx.json",
+                    "SPDX",
+                ],
+            ),
+            (
+                SbomFormat::CycloneDx,
+                [
+                    "application/vnd.cyclonedx+json",
+                    "cyclonedx-json",
+                    "sbom.cdx.json",
+                    "CycloneDX",
+                ],
+            ),
+        ];
+        for (format, [media_type, output, file, name]) in expected {
+            assert_eq!(format.media_type(), media_type);
+            assert_eq!(format.output(), output);
+            assert_eq!(format.file(), file);
+            assert_eq!(format.to_string(), name);
+        }
+        assert_eq!(expected.map(|(format, _)| format), SbomFormat::ALL);
+    }
+
+    #[test]
+    fn a_format_is_recognized_by_its_media_type() {
+        for (media_type, expected) in [
+            ("application/spdx+json", Some(SbomFormat::Spdx)),
+            ("text/spdx+json", Some(SbomFormat::Spdx)),
+            (
+                "application/vnd.cyclonedx+json",
+                Some(SbomFormat::CycloneDx),
+            ),
+            ("application/spdx+xml", None),
+            ("text/spdx", None),
+            ("application/vnd.cyclonedx", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                SbomFormat::of_media_type(media_type),
+                expected,
+                "{media_type}"
+            );
+        }
     }
 }

@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use progress::Cancel;
 use schemars::JsonSchema;
 use schemas::{StatementTime, printable_within};
 use serde::{Deserialize, Serialize};
-use watch::Cancel;
 
 use crate::error::SbomError;
 use crate::limits;
@@ -106,8 +106,8 @@ struct MatchedPackage {
 
 impl Grype {
     /// Checks the program at a path by asking for its version. Databases are unpacked below `scratch`.
-    pub fn at(program: &Path, scratch: &Path) -> Result<Self, SbomError> {
-        let tool = Tool::at("grype", program, scratch)?;
+    pub fn from_path(program: &Path, scratch: &Path) -> Result<Self, SbomError> {
+        let tool = Tool::open("grype", program, scratch)?;
         let vex = Vec::new();
         Ok(Self { tool, vex })
     }
@@ -154,7 +154,7 @@ impl Grype {
     }
 
     /// Returns the vulnerabilities of the packages in an SBOM without duplicates, the most severe first.
-    pub fn judge(
+    pub fn find_vulnerabilities(
         &self,
         sbom: &[u8],
         database: &VulnerabilityDatabase,
@@ -243,5 +243,99 @@ mod tests {
         ];
         assert!(shown.eq(expected), "{found:?}");
         assert_eq!(found[0].package, r"a\u{1b}");
+    }
+
+    #[test]
+    fn the_status_of_a_database_has_its_version_and_time() {
+        let status = |text: &str| serde_json::from_str::<DatabaseStatus>(text);
+        let found = status(
+            r#"{"schemaVersion": "v6.1.3", "from": "https://grype.anchore.io", "built": "2026-11-01T06:07:08Z", "valid": true}"#,
+        );
+        let found = found.unwrap();
+        assert_eq!(found.schema, "v6.1.3");
+        assert_eq!(found.built.to_string(), "2026-11-01T06:07:08Z");
+        // Results name the field as documented, not as grype does.
+        let shown = serde_json::to_value(&found).unwrap();
+        let expected = serde_json::json!({"schema": "v6.1.3", "built": "2026-11-01T06:07:08Z"});
+        assert_eq!(shown, expected);
+        for text in [
+            r#"{"built": "2026-11-01T06:07:08Z"}"#,
+            r#"{"schemaVersion": "v6.1.3"}"#,
+            r#"{"schemaVersion": "v6.1.3", "built": "yesterday"}"#,
+            r#"{"schemaVersion": 6, "built": "2026-11-01T06:07:08Z"}"#,
+        ] {
+            assert!(status(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_severity_is_one_of_grypes_or_unknown() {
+        let expected = [
+            ("Critical", Rating::Critical, "critical"),
+            ("High", Rating::High, "high"),
+            ("Medium", Rating::Medium, "medium"),
+            ("Low", Rating::Low, "low"),
+            ("Negligible", Rating::Negligible, "negligible"),
+            ("Unknown", Rating::Unknown, "unknown"),
+            ("", Rating::Unknown, "unknown"),
+            ("critical", Rating::Unknown, "unknown"),
+        ];
+        for (text, rating, shown) in expected {
+            let found: Rating = serde_json::from_value(text.into()).unwrap();
+            assert_eq!(found, rating, "{text}");
+            assert_eq!(serde_json::to_value(found).unwrap(), shown, "{text}");
+        }
+        // The order of results: the most severe first.
+        assert!(expected.is_sorted_by_key(|(_, rating, _)| *rating));
+    }
+
+    #[test]
+    fn a_report_without_matches_has_no_vulnerabilities_and_one_with_half_a_match_is_refused() {
+        let read = |text: &str| {
+            let report = serde_json::from_str::<Matched>(text);
+            report.map(|report| vulnerabilities(&report).len())
+        };
+        let complete = r#"{"vulnerability": {"id": "CVE-1", "severity": "Low"}, "artifact": {"name": "a", "version": "1"}}"#;
+        for (text, expected) in [
+            ("{}".to_owned(), Some(0)),
+            (r#"{"matches": []}"#.to_owned(), Some(0)),
+            (format!(r#"{{"matches": [{complete}]}}"#), Some(1)),
+            ("null".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(read(&text).ok(), expected, "{text}");
+        }
+        for field in [
+            r#""id": "CVE-1", "#,
+            r#", "severity": "Low""#,
+            r#", "version": "1""#,
+        ] {
+            let text = format!(r#"{{"matches": [{}]}}"#, complete.replace(field, ""));
+            assert!(read(&text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn long_texts_of_a_report_are_cut() {
+        let long = "x".repeat(limits::TEXT * 2);
+        let text = format!(
+            r#"{{"matches": [{{"vulnerability": {{"id": "{long}", "severity": "Low", "fix": {{"versions": ["{long}"]}}}}, "artifact": {{"name": "{long}", "version": "{long}"}}}}]}}"#
+        );
+        let found = vulnerabilities(&serde_json::from_str(&text).unwrap());
+        let [
+            Vulnerability {
+                id,
+                package,
+                version,
+                fixed_in,
+                ..
+            },
+        ] = &found[..]
+        else {
+            panic!("{found:?}");
+        };
+        for text in [id, package, version, &fixed_in[0]] {
+            assert!(text.chars().count() <= limits::TEXT + 3, "{}", text.len());
+        }
     }
 }

@@ -7,19 +7,19 @@
 //!
 //! Start with `format.rs`. Every run of a program passes through `tool.rs`.
 
-mod carried;
 mod error;
 mod format;
 mod grype;
 pub mod limits;
-mod normal;
+mod normalization;
+mod packaged;
 mod summary;
 mod syft;
 mod tool;
 
-pub use carried::{CarriedSbom, DescribedImage, described, referrer};
 pub use error::SbomError;
 pub use format::SbomFormat;
 pub use grype::{DatabaseStatus, Grype, Rating, Vulnerability, VulnerabilityDatabase};
+pub use packaged::{DescribedImage, PackagedSbom, described, referrer};
 pub use summary::SbomSummary;
 pub use syft::{BlobFile, ImageToDescribe, Syft};

@@ -1,4 +1,5 @@
-//! The named limits of SBOMs and of the programs that create and match them, each with its reason.
+//! The named limits of SBOMs and of the programs that create and match them, each with its reason. They bound the
+//! resources that a hostile image can make the programs use.
 
 use std::time::Duration;
 

@@ -6,14 +6,14 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use progress::Cancel;
 use schemas::{Digest, Document, ImageName, MediaType, StatementTime};
 use serde_json::json;
-use watch::Cancel;
 
 use crate::error::SbomError;
 use crate::format::SbomFormat;
 use crate::tool::{Tool, ToolRun};
-use crate::{limits, normal};
+use crate::{limits, normalization};
 
 /// The program `syft`.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ pub struct BlobFile {
 
 impl Syft {
     /// Checks the program at a path by asking for its version. It unpacks layers below `scratch`.
-    pub fn at(program: &Path, scratch: &Path) -> Result<Self, SbomError> {
-        Tool::at("syft", program, scratch).map(Self)
+    pub fn from_path(program: &Path, scratch: &Path) -> Result<Self, SbomError> {
+        Tool::open("syft", program, scratch).map(Self)
     }
 
     /// The version that the program reports.
@@ -78,7 +78,11 @@ impl Syft {
         run.flag("source-version", image.manifest.digest.to_string());
         run.flag("output", format.output());
         let said = self.0.run(&run, cancel)?;
-        Ok(normal::normal(format, self.0.printed(&said)?, image.time))
+        Ok(normalization::normal(
+            format,
+            self.0.printed(&said)?,
+            image.time,
+        ))
     }
 
     /// Writes bytes to a file that is deleted with this value.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use process::{ProgramRun, RunLimits, Scratch};
+use progress::Cancel;
 use schemas::printable_within;
 use serde::Deserialize;
-use watch::Cancel;
 
 use crate::error::{SbomError, in_full};
 use crate::limits;
@@ -81,14 +81,18 @@ impl ToolRun<'_> {
 
 /// The output of `version` of both programs.
 #[derive(Deserialize)]
-struct SaidVersion {
+struct VersionOutput {
     application: String,
     version: String,
 }
 
 impl Tool {
     /// Checks the program at a path by asking for its version. Its files are stored in a new directory in `parent`.
-    pub(crate) fn at(name: &'static str, program: &Path, parent: &Path) -> Result<Self, SbomError> {
+    pub(crate) fn open(
+        name: &'static str,
+        program: &Path,
+        parent: &Path,
+    ) -> Result<Self, SbomError> {
         let scratch = Scratch::new(parent).and_then(|scratch| {
             let places = PLACES.iter().map(|(_, directory)| directory);
             for directory in places.filter(|directory| !directory.is_empty()) {
@@ -117,7 +121,7 @@ impl Tool {
             Err(SbomError::Failed { .. }) => Vec::new(),
             said => said?,
         };
-        match serde_json::from_slice::<SaidVersion>(&said) {
+        match serde_json::from_slice::<VersionOutput>(&said) {
             Ok(said) if said.application == name => {
                 tool.version = printable_within(&said.version, limits::TEXT);
                 Ok(tool)
@@ -203,7 +207,7 @@ mod tests {
         let script = |text: &str| {
             fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-            Tool::at("syft", &path, directory.path())
+            Tool::open("syft", &path, directory.path())
         };
         let said = r#"echo "{\"application\":\"syft\",\"version\":\"$SYFT_CHECK_FOR_APP_UPDATE ${USER:-none} $(pwd)\"}""#;
         let tool = script(said).unwrap();
@@ -215,7 +219,7 @@ mod tests {
             let error = script(text).unwrap_err();
             assert!(matches!(error, SbomError::OtherProgram { .. }), "{error}");
         }
-        let error = Tool::at("syft", Path::new("/nowhere/syft"), directory.path()).unwrap_err();
+        let error = Tool::open("syft", Path::new("/nowhere/syft"), directory.path()).unwrap_err();
         assert!(matches!(error, SbomError::Missing(_)), "{error}");
     }
 }

@@ -34,7 +34,7 @@ enum StampKind {
 }
 
 impl FileStamp {
-    pub(crate) fn of(file: &File) -> io::Result<Self> {
+    pub(crate) fn from_file(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(Self {
             inode: (metadata.dev(), metadata.ino()),
@@ -76,11 +76,11 @@ impl BlobComparisons {
     /// must still be the same when a byte is sent. Concurrent requests for the same blob wait for a single
     /// verification.
     pub(crate) async fn stamp(&self, blob: &Arc<ServedBlob>) -> Result<FileStamp, BlobFault> {
-        let now = FileStamp::of(&blob.file).map_err(BlobFault::Unreadable)?;
+        let now = FileStamp::from_file(&blob.file).map_err(BlobFault::Unreadable)?;
         let slot = self.slot((now.inode.0, now.inode.1, blob.offset, blob.digest));
         let mut held = slot.lock().await;
         // The file may have been modified while this request waited for the lock.
-        let now = FileStamp::of(&blob.file).map_err(BlobFault::Unreadable)?;
+        let now = FileStamp::from_file(&blob.file).map_err(BlobFault::Unreadable)?;
         if *held == Some(now) && now.kind == StampKind::File {
             return Ok(now);
         }
@@ -149,7 +149,7 @@ mod tests {
         loop {
             file.as_file().write_all_at(b"C", 3).unwrap();
             file.as_file().set_modified(written).unwrap();
-            if FileStamp::of(file.as_file()).unwrap() != first {
+            if FileStamp::from_file(file.as_file()).unwrap() != first {
                 break;
             }
         }

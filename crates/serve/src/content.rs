@@ -187,7 +187,7 @@ impl Content {
 
     /// Lists the names after `last`.
     pub(crate) fn names_after(&self, last: &str) -> impl Iterator<Item = &str> {
-        after(&self.repositories, last)
+        keys_after(&self.repositories, last)
     }
 
     /// Returns the repository with a name, interpreted in the mirrored registry `of` if the client specifies one. Such
@@ -226,7 +226,7 @@ fn conflict(image: &ServedImage, tag: &str, held: Digest, holder: &str) -> Box<C
 }
 
 /// Lists the keys after `last`, which need not exist.
-fn after<'a, T>(map: &'a BTreeMap<String, T>, last: &str) -> impl Iterator<Item = &'a str> {
+fn keys_after<'a, T>(map: &'a BTreeMap<String, T>, last: &str) -> impl Iterator<Item = &'a str> {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     let first = match last {
         "" => Included(""),
@@ -239,7 +239,7 @@ fn after<'a, T>(map: &'a BTreeMap<String, T>, last: &str) -> impl Iterator<Item 
 impl ServedRepository {
     fn add(&mut self, image: &ServedImage, holder: &str) {
         for document in image.children.iter().chain([&image.root]) {
-            if let Some((subject, referrer)) = Referrer::of(document) {
+            if let Some((subject, referrer)) = Referrer::from_document(document) {
                 let all = self.referrers.entry(subject).or_default();
                 all.insert(document.digest, referrer);
             }
@@ -260,7 +260,7 @@ impl ServedRepository {
     }
 
     pub(crate) fn tags_after(&self, last: &str) -> impl Iterator<Item = &str> {
-        after(&self.tags, last)
+        keys_after(&self.tags, last)
     }
 
     pub(crate) fn tagged(&self, tag: &str) -> Option<&Arc<Document>> {
@@ -295,7 +295,7 @@ impl ServedRepository {
 
 impl Referrer {
     /// Returns a document as a referrer together with its subject; none if it has no subject.
-    fn of(document: &Document) -> Option<(Digest, Self)> {
+    fn from_document(document: &Document) -> Option<(Digest, Self)> {
         let said: ReferringManifest = serde_json::from_slice(&document.bytes).ok()?;
         let text = |(key, value): (String, Value)| Some((key, value.as_str()?.to_owned()));
         let artifact_type = said.artifact_type.filter(|text| !text.is_empty());

@@ -60,7 +60,7 @@ pub(crate) struct HeadFields {
 
 /// The reason why bytes are not a valid head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bad {
+pub(crate) enum HeadError {
     /// The bytes violate the grammar.
     Grammar,
     /// The head has more fields than [`limits::HEADERS`].
@@ -70,15 +70,15 @@ pub(crate) enum Bad {
 }
 
 /// Parses a head at the start of the received bytes. Returns it with its length; none if it is not complete yet.
-pub(crate) fn read(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, Bad> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HeadError> {
     let mut headers = [httparse::EMPTY_HEADER; limits::HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let length = match request.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Bad::TooMany),
-        Err(httparse::Error::Version) => return Err(Bad::Version),
-        Err(_) => return Err(Bad::Grammar),
+        Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooMany),
+        Err(httparse::Error::Version) => return Err(HeadError::Version),
+        Err(_) => return Err(HeadError::Grammar),
     };
     let mut head = RequestHead {
         method: match request.method.unwrap_or_default() {
@@ -102,9 +102,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, Bad> {
 }
 
 impl RequestHead {
-    fn take(&mut self, header: &httparse::Header<'_>) -> Result<(), Bad> {
+    fn take(&mut self, header: &httparse::Header<'_>) -> Result<(), HeadError> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-        let value = || str::from_utf8(header.value).map_err(|_| Bad::Grammar);
+        let value = || str::from_utf8(header.value).map_err(|_| HeadError::Grammar);
         if is("transfer-encoding") {
             self.then = ConnectionFate::Close;
         } else if is("content-length") {
@@ -183,19 +183,19 @@ mod tests {
     #[test]
     fn what_is_no_head_is_refused() {
         for (text, bad) in [
-            ("GET / HTTP/2.0\r\n\r\n".to_owned(), Bad::Version),
-            ("GET  / HTTP/1.1\r\n\r\n".to_owned(), Bad::Grammar),
+            ("GET / HTTP/2.0\r\n\r\n".to_owned(), HeadError::Version),
+            ("GET  / HTTP/1.1\r\n\r\n".to_owned(), HeadError::Grammar),
             (
                 "GET / HTTP/1.1\r\n Folded: a\r\n\r\n".to_owned(),
-                Bad::Grammar,
+                HeadError::Grammar,
             ),
             (
                 "GET / HTTP/1.1\r\nRange : a\r\n\r\n".to_owned(),
-                Bad::Grammar,
+                HeadError::Grammar,
             ),
             (
                 format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(65)),
-                Bad::TooMany,
+                HeadError::TooMany,
             ),
         ] {
             assert_eq!(read(text.as_bytes()), Err(bad), "{text}");

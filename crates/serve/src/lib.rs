@@ -8,15 +8,15 @@
 //! The crate implements HTTP itself for two reasons (docs/decisions/0024). No request has a body, so only a small part
 //! of the protocol is needed. And HTTP libraries do not support sending files with `sendfile`.
 //!
-//! Start with `converse.rs`, which handles a connection from its first request to its end.
+//! Start with `connection.rs`, which handles a connection from its first request to its end.
 
 mod answer;
 mod compare;
+mod connection;
+mod connections;
 mod content;
-mod converse;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod guests;
 mod head;
 pub mod limits;
 mod login;
@@ -32,6 +32,6 @@ mod wire;
 pub use compare::BlobFault;
 pub use content::{Conflict, Content, ServedArchive, ServedBlob, ServedImage};
 pub use login::{LoginError, ReaderLogin};
-pub use server::{Server, Shelf};
+pub use server::{Server, ServerHandle};
 pub use shared::{AccessRecord, Event, ReadMode, ServerListener, ServerOptions};
 pub use tls::{Tls, TlsError, tls};

@@ -1,4 +1,5 @@
-//! The named limits of the data and connections of clients, each with its reason.
+//! The named limits of the data and connections of clients, each with its reason. Clients are not trusted, so they
+//! bound the memory and time of each connection.
 
 use std::time::Duration;
 

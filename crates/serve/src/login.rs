@@ -1,4 +1,5 @@
-//! The single login that a server can require (HTTP Basic authentication, RFC 7617): [`ReaderLogin`].
+//! The single login that a server can require (HTTP Basic authentication, RFC 7617): [`ReaderLogin`]. The server
+//! stores only a hash, and answers wrong logins after a delay.
 
 use std::fmt;
 

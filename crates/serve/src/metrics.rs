@@ -29,7 +29,7 @@ impl ServerMetrics {
     }
 
     /// Counts an answer that could not be sent completely.
-    pub(crate) fn broke(&self) {
+    pub(crate) fn count_broken_answer(&self) {
         self.broken.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -49,9 +49,9 @@ impl ServerMetrics {
     }
 
     /// Counts a connection as open until the value is dropped.
-    pub(crate) fn connection(&self) -> Open<'_> {
+    pub(crate) fn connection(&self) -> OpenConnection<'_> {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        Open(&self.connections)
+        OpenConnection(&self.connections)
     }
 
     /// Returns all metrics as text.
@@ -120,9 +120,9 @@ impl ServerMetrics {
 }
 
 /// An open connection.
-pub(crate) struct Open<'a>(&'a AtomicU64);
+pub(crate) struct OpenConnection<'a>(&'a AtomicU64);
 
-impl Drop for Open<'_> {
+impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

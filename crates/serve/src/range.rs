@@ -1,4 +1,5 @@
-//! Range requests (RFC 9110, section 14) and conditional requests (section 13).
+//! Range requests (RFC 9110, section 14) and conditional requests (section 13). Clients use them to resume downloads
+//! and to avoid repeated ones.
 
 /// The requested part of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::answer::{AnswerBody, AnswerStatus, Code, HttpAnswer};
 use crate::content::{Content, INDEX, ServedBlob, ServedRepository};
 use crate::head::{HeadFields, Method, RequestHead};
 use crate::range::{self, ContentPart};
-use crate::route::{self, Misled, Of, RequestedDigest, Route, RouteQuery};
+use crate::route::{self, RepositoryResource, RequestedDigest, Route, RouteQuery, TargetError};
 use crate::{limits, metrics};
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ pub(crate) fn respond(
         Route::In(name, of) => {
             let repository = content.repository(&name, query.namespace.as_deref());
             match (repository, &of) {
-                (_, Of::Upload) => Err(HttpAnswer::error(
+                (_, RepositoryResource::Upload) => Err(HttpAnswer::error(
                     Code::Unsupported,
                     "this registry has no uploads",
                 )
@@ -64,17 +64,17 @@ pub(crate) fn respond(
 }
 
 /// Returns the error answer for an invalid target.
-fn misled(misled: Misled) -> HttpAnswer {
+fn misled(misled: TargetError) -> HttpAnswer {
     match misled {
-        Misled::Nowhere => {
+        TargetError::Nowhere => {
             let message = "not found: a registry serves paths below /v2/";
             HttpAnswer::error_as(AnswerStatus::NotFound, Code::Unsupported, message)
         }
-        Misled::Name => {
+        TargetError::Name => {
             HttpAnswer::error(Code::NameInvalid, "this is not the name of a repository")
         }
-        Misled::Digest => HttpAnswer::error(Code::DigestInvalid, "this is not a digest"),
-        Misled::Escape => {
+        TargetError::Digest => HttpAnswer::error(Code::DigestInvalid, "this is not a digest"),
+        TargetError::Escape => {
             let message = "the path has `%` without two hexadecimal digits, or is not UTF-8";
             HttpAnswer::error(Code::NameInvalid, message)
         }
@@ -84,43 +84,44 @@ fn misled(misled: Misled) -> HttpAnswer {
 fn of_repository(
     repository: &ServedRepository,
     name: &str,
-    of: &Of,
+    of: &RepositoryResource,
     query: &RouteQuery,
     fields: &HeadFields,
 ) -> Result<HttpAnswer, HttpAnswer> {
     match of {
-        Of::Tags => tags(repository, name, query),
-        Of::Tagged(tag) => {
+        RepositoryResource::Tags => tags(repository, name, query),
+        RepositoryResource::Tagged(tag) => {
             let found = repository.tagged(tag);
             let missing =
                 || HttpAnswer::error(Code::ManifestUnknown, "the repository has no such tag");
             Ok(manifest(found.ok_or_else(missing)?, fields))
         }
-        Of::Manifest(named) => {
-            let found = known(named).and_then(|digest| repository.manifest(digest));
+        RepositoryResource::Manifest(named) => {
+            let found = known_digest(named).and_then(|digest| repository.manifest(digest));
             let missing =
                 || HttpAnswer::error(Code::ManifestUnknown, "the repository has no such manifest");
             Ok(manifest(found.ok_or_else(missing)?, fields))
         }
-        Of::Blob(named) => {
-            let found = known(named).and_then(|digest| repository.blob(digest));
+        RepositoryResource::Blob(named) => {
+            let found = known_digest(named).and_then(|digest| repository.blob(digest));
             let missing =
                 || HttpAnswer::error(Code::BlobUnknown, "the repository has no such blob");
             Ok(blob(found.ok_or_else(missing)?, fields))
         }
-        Of::Referrers(named) => {
+        RepositoryResource::Referrers(named) => {
             let of_type = query.artifact_type.as_deref();
-            let answer = HttpAnswer::bytes(INDEX, repository.referrers(known(named), of_type));
+            let answer =
+                HttpAnswer::bytes(INDEX, repository.referrers(known_digest(named), of_type));
             Ok(match of_type {
                 Some(_) => answer.with("OCI-Filters-Applied", "artifactType"),
                 None => answer,
             })
         }
-        Of::Upload => Err(misled(Misled::Nowhere)),
+        RepositoryResource::Upload => Err(misled(TargetError::Nowhere)),
     }
 }
 
-fn known(named: &RequestedDigest) -> Option<&schemas::Digest> {
+fn known_digest(named: &RequestedDigest) -> Option<&schemas::Digest> {
     match named {
         RequestedDigest::Known(digest) => Some(digest),
         RequestedDigest::Other => None,

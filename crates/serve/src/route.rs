@@ -15,12 +15,12 @@ pub(crate) enum Route {
     /// The server's metrics.
     Metrics,
     /// A resource of a repository.
-    In(String, Of),
+    In(String, RepositoryResource),
 }
 
 /// A resource of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum RepositoryResource {
     /// The list of its tags.
     Tags,
     /// The manifest of a tag.
@@ -46,7 +46,7 @@ pub(crate) enum RequestedDigest {
 
 /// The reason why a target is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Misled {
+pub(crate) enum TargetError {
     /// The path is not an endpoint of a registry.
     Nowhere,
     /// The name of the repository is malformed.
@@ -71,63 +71,63 @@ pub(crate) struct RouteQuery {
 }
 
 /// Parses a target in origin form, `/PATH?QUERY`.
-pub(crate) fn read(target: &str) -> Result<(Route, RouteQuery), Misled> {
+pub(crate) fn read(target: &str) -> Result<(Route, RouteQuery), TargetError> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let path = unescape(path, Plus::Kept)?;
     Ok((route(&path)?, parameters(query)?))
 }
 
-fn route(path: &str) -> Result<Route, Misled> {
+fn route(path: &str) -> Result<Route, TargetError> {
     match path {
         "/v2" | "/v2/" => return Ok(Route::Base),
         "/v2/_catalog" => return Ok(Route::Catalog),
         "/metrics" => return Ok(Route::Metrics),
         _ => {}
     }
-    let path = path.strip_prefix("/v2/").ok_or(Misled::Nowhere)?;
+    let path = path.strip_prefix("/v2/").ok_or(TargetError::Nowhere)?;
     if let Some((name, _)) = path.split_once("/blobs/uploads") {
-        return Ok(Route::In(repository(name)?, Of::Upload));
+        return Ok(Route::In(repository(name)?, RepositoryResource::Upload));
     }
     if let Some(name) = path.strip_suffix("/tags/list") {
-        return Ok(Route::In(repository(name)?, Of::Tags));
+        return Ok(Route::In(repository(name)?, RepositoryResource::Tags));
     }
     // The path is split from its end, because names can contain `manifests` or `blobs`.
-    let (before, last) = path.rsplit_once('/').ok_or(Misled::Nowhere)?;
-    let (name, kind) = before.rsplit_once('/').ok_or(Misled::Nowhere)?;
-    let of: fn(&str) -> Result<Of, Misled> = match kind {
+    let (before, last) = path.rsplit_once('/').ok_or(TargetError::Nowhere)?;
+    let (name, kind) = before.rsplit_once('/').ok_or(TargetError::Nowhere)?;
+    let of: fn(&str) -> Result<RepositoryResource, TargetError> = match kind {
         "manifests" => |text| {
             if text.contains(':') {
-                digest(text).map(Of::Manifest)
+                digest(text).map(RepositoryResource::Manifest)
             } else {
-                Ok(Of::Tagged(text.to_owned()))
+                Ok(RepositoryResource::Tagged(text.to_owned()))
             }
         },
-        "blobs" => |text| Ok(Of::Blob(digest(text)?)),
-        "referrers" => |text| Ok(Of::Referrers(digest(text)?)),
-        _ => return Err(Misled::Nowhere),
+        "blobs" => |text| Ok(RepositoryResource::Blob(digest(text)?)),
+        "referrers" => |text| Ok(RepositoryResource::Referrers(digest(text)?)),
+        _ => return Err(TargetError::Nowhere),
     };
     Ok(Route::In(repository(name)?, of(last)?))
 }
 
 /// Checks that a text has the grammar of a repository's name.
-fn repository(text: &str) -> Result<String, Misled> {
+fn repository(text: &str) -> Result<String, TargetError> {
     let fits = text.len() <= limits::REPOSITORY;
     // A component of an image's name has the same grammar as a component of a repository's name.
     let is_name = fits
         && text
             .split('/')
             .all(|component| component.parse::<ImageName>().is_ok());
-    is_name.then(|| text.to_owned()).ok_or(Misled::Name)
+    is_name.then(|| text.to_owned()).ok_or(TargetError::Name)
 }
 
 /// Parses a digest: `algorithm:encoded` (image specification, "Digests").
-fn digest(text: &str) -> Result<RequestedDigest, Misled> {
-    let (algorithm, encoded) = text.split_once(':').ok_or(Misled::Digest)?;
+fn digest(text: &str) -> Result<RequestedDigest, TargetError> {
+    let (algorithm, encoded) = text.split_once(':').ok_or(TargetError::Digest)?;
     if algorithm == "sha256" {
         return text
             .parse()
             .map(RequestedDigest::Known)
-            .map_err(|_| Misled::Digest);
+            .map_err(|_| TargetError::Digest);
     }
     let encoding = |byte: u8| byte.is_ascii_alphanumeric() || b"=_-".contains(&byte);
     let components = |byte: u8| byte.is_ascii_alphanumeric() || b"+._-".contains(&byte);
@@ -137,10 +137,10 @@ fn digest(text: &str) -> Result<RequestedDigest, Misled> {
         && algorithm.bytes().all(components);
     is_digest
         .then_some(RequestedDigest::Other)
-        .ok_or(Misled::Digest)
+        .ok_or(TargetError::Digest)
 }
 
-fn parameters(query: &str) -> Result<RouteQuery, Misled> {
+fn parameters(query: &str) -> Result<RouteQuery, TargetError> {
     let mut read = RouteQuery::default();
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -166,7 +166,7 @@ enum Plus {
     Space,
 }
 
-fn unescape(text: &str, plus: Plus) -> Result<String, Misled> {
+fn unescape(text: &str, plus: Plus) -> Result<String, TargetError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -174,14 +174,14 @@ fn unescape(text: &str, plus: Plus) -> Result<String, Misled> {
             b'%' => {
                 let mut digit = || (rest.next()? as char).to_digit(16);
                 let pair = digit().zip(digit());
-                let (high, low) = pair.ok_or(Misled::Escape)?;
-                u8::try_from(high * 16 + low).map_err(|_| Misled::Escape)?
+                let (high, low) = pair.ok_or(TargetError::Escape)?;
+                u8::try_from(high * 16 + low).map_err(|_| TargetError::Escape)?
             }
             b'+' if plus == Plus::Space => b' ',
             byte => byte,
         });
     }
-    String::from_utf8(bytes).map_err(|_| Misled::Escape)
+    String::from_utf8(bytes).map_err(|_| TargetError::Escape)
 }
 
 /// Percent-encodes a text as the value of a parameter.
@@ -206,7 +206,7 @@ mod tests {
 
     const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-    fn of(target: &str) -> Result<Route, Misled> {
+    fn of(target: &str) -> Result<Route, TargetError> {
         read(target).map(|(route, _)| route)
     }
 
@@ -215,24 +215,48 @@ mod tests {
         let known = || RequestedDigest::Known(DIGEST.parse().unwrap());
         let other = format!("sha512:{}", "a".repeat(128));
         for (target, name, expected) in [
-            ("a/manifests/1.0", "a", Of::Tagged("1.0".to_owned())),
-            ("a/b/manifests/x", "a/b", Of::Tagged("x".to_owned())),
-            ("manifests/blobs/tags/list", "manifests/blobs", Of::Tags),
-            ("a/tags/manifests/list", "a/tags", Of::Tagged("list".into())),
-            (&format!("a/manifests/{DIGEST}"), "a", Of::Manifest(known())),
-            (&format!("a/blobs/{DIGEST}"), "a", Of::Blob(known())),
+            (
+                "a/manifests/1.0",
+                "a",
+                RepositoryResource::Tagged("1.0".to_owned()),
+            ),
+            (
+                "a/b/manifests/x",
+                "a/b",
+                RepositoryResource::Tagged("x".to_owned()),
+            ),
+            (
+                "manifests/blobs/tags/list",
+                "manifests/blobs",
+                RepositoryResource::Tags,
+            ),
+            (
+                "a/tags/manifests/list",
+                "a/tags",
+                RepositoryResource::Tagged("list".into()),
+            ),
+            (
+                &format!("a/manifests/{DIGEST}"),
+                "a",
+                RepositoryResource::Manifest(known()),
+            ),
+            (
+                &format!("a/blobs/{DIGEST}"),
+                "a",
+                RepositoryResource::Blob(known()),
+            ),
             (
                 &format!("a/referrers/{DIGEST}"),
                 "a",
-                Of::Referrers(known()),
+                RepositoryResource::Referrers(known()),
             ),
             (
                 &format!("a/blobs/{other}"),
                 "a",
-                Of::Blob(RequestedDigest::Other),
+                RepositoryResource::Blob(RequestedDigest::Other),
             ),
-            ("a/blobs/uploads/", "a", Of::Upload),
-            ("a/blobs/uploads/123", "a", Of::Upload),
+            ("a/blobs/uploads/", "a", RepositoryResource::Upload),
+            ("a/blobs/uploads/123", "a", RepositoryResource::Upload),
         ] {
             let found = of(&format!("/v2/{target}"));
             assert_eq!(found, Ok(Route::In(name.to_owned(), expected)), "{target}");
@@ -240,7 +264,7 @@ mod tests {
         let escaped = format!("/v2/a/blobs/{}", DIGEST.replace(':', "%3A"));
         assert_eq!(
             of(&escaped),
-            Ok(Route::In("a".to_owned(), Of::Blob(known())))
+            Ok(Route::In("a".to_owned(), RepositoryResource::Blob(known())))
         );
         assert_eq!(of("/v2/"), Ok(Route::Base));
         assert_eq!(of("/v2/_catalog?n=1"), Ok(Route::Catalog));
@@ -250,25 +274,25 @@ mod tests {
     #[test]
     fn everything_else_is_refused_by_kind() {
         for (target, expected) in [
-            ("/", Misled::Nowhere),
-            ("/v1/a", Misled::Nowhere),
-            ("/v2/a", Misled::Nowhere),
-            ("/v2/a/other/1", Misled::Nowhere),
-            ("/v2/a//manifests/1", Misled::Name),
-            ("/v2/A/manifests/1", Misled::Name),
-            ("/v2/../manifests/1", Misled::Name),
-            ("/v2/a%2f..%2fb/tags/list", Misled::Name),
-            ("/v2/a/blobs/sha256:00", Misled::Digest),
-            ("/v2/a/blobs/latest", Misled::Digest),
-            ("/v2/a/manifests/sha256:", Misled::Digest),
-            ("/v2/a/manifests/%", Misled::Escape),
-            ("/v2/a/manifests/%ff", Misled::Escape),
-            ("/v2/_catalog?last=%g0", Misled::Escape),
+            ("/", TargetError::Nowhere),
+            ("/v1/a", TargetError::Nowhere),
+            ("/v2/a", TargetError::Nowhere),
+            ("/v2/a/other/1", TargetError::Nowhere),
+            ("/v2/a//manifests/1", TargetError::Name),
+            ("/v2/A/manifests/1", TargetError::Name),
+            ("/v2/../manifests/1", TargetError::Name),
+            ("/v2/a%2f..%2fb/tags/list", TargetError::Name),
+            ("/v2/a/blobs/sha256:00", TargetError::Digest),
+            ("/v2/a/blobs/latest", TargetError::Digest),
+            ("/v2/a/manifests/sha256:", TargetError::Digest),
+            ("/v2/a/manifests/%", TargetError::Escape),
+            ("/v2/a/manifests/%ff", TargetError::Escape),
+            ("/v2/_catalog?last=%g0", TargetError::Escape),
         ] {
             assert_eq!(of(target), Err(expected), "{target}");
         }
         let long = format!("/v2/{}a/tags/list", "a/".repeat(limits::REPOSITORY));
-        assert_eq!(of(&long), Err(Misled::Name));
+        assert_eq!(of(&long), Err(TargetError::Name));
     }
 
     #[test]

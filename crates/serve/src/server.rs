@@ -1,5 +1,5 @@
 //! The server: it accepts connections within the limits, serves the current content, and ends in an orderly way.
-//! [`Server::run`] is its main loop, [`Shelf`] replaces the content while it runs.
+//! [`Server::run`] is its main loop, [`ServerHandle`] replaces the content while it runs.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,9 +10,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use crate::connection::serve_connection;
+use crate::connections::{ClientConnection, ClientConnections};
 use crate::content::Content;
-use crate::converse::converse;
-use crate::guests::{Guest, Guests};
 use crate::limits;
 use crate::shared::{Event, ServerListener, ServerOptions, SharedState};
 use crate::tls::Tls;
@@ -51,14 +51,14 @@ impl Server {
 
     /// Returns the shelf, by which the caller replaces the served content.
     #[must_use]
-    pub fn shelf(&self) -> Shelf {
-        Shelf(Arc::clone(&self.shared))
+    pub fn shelf(&self) -> ServerHandle {
+        ServerHandle(Arc::clone(&self.shared))
     }
 
     /// Accepts connections until `end` completes. Then it lets active requests finish within [`limits::ENDING`].
     pub async fn run(self, end: impl Future<Output = ()>) {
         let room = Arc::new(Semaphore::new(limits::CONNECTIONS));
-        let guests = Guests::new(limits::CONNECTIONS_OF_ONE);
+        let guests = ClientConnections::new(limits::CONNECTIONS_OF_ONE);
         let (tell_ending, ending) = watch::channel(false);
         let taking = async {
             loop {
@@ -97,7 +97,7 @@ impl Server {
     fn connection(
         &self,
         stream: TcpStream,
-        guest: Guest,
+        guest: ClientConnection,
         ending: watch::Receiver<bool>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let shared = Arc::clone(&self.shared);
@@ -114,26 +114,26 @@ impl Server {
                     Ok(Err(_)) | Err(_) => return,
                 },
             };
-            converse(&shared, wire, guest, ending).await;
+            serve_connection(&shared, wire, guest, ending).await;
         }
     }
 }
 
 /// A handle for replacing the content and the certificate of a server while it runs.
 #[derive(Clone)]
-pub struct Shelf(Arc<SharedState>);
+pub struct ServerHandle(Arc<SharedState>);
 
-impl std::fmt::Debug for Shelf {
+impl std::fmt::Debug for ServerHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shelf").finish_non_exhaustive()
     }
 }
 
-impl Shelf {
+impl ServerHandle {
     /// Replaces the content for all following requests. `left_out` archives were found but are not part of it. Active
     /// requests continue with their previous content.
     pub fn put(&self, content: Content, left_out: usize) {
-        self.0.put(content, left_out);
+        self.0.replace_content(content, left_out);
     }
 
     /// Replaces the certificate for all following connections. It has no effect without TLS.

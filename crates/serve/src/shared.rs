@@ -102,7 +102,7 @@ impl SharedState {
     }
 
     /// Replaces the content for all following requests.
-    pub(crate) fn put(&self, content: Content, left_out: usize) {
+    pub(crate) fn replace_content(&self, content: Content, left_out: usize) {
         let held = self.content.write();
         *held.unwrap_or_else(PoisonError::into_inner) = Arc::new(content);
         self.metrics.left_out(left_out);

@@ -1,4 +1,5 @@
-//! The certificate of the server: [`tls`] builds the TLS configuration from PEM files.
+//! The certificate of the server: [`tls`] builds the TLS configuration from PEM files. It can be replaced while the
+//! server runs, before the old certificate expires.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //!
 //! The file specifies the cost of its key derivation, so a hostile file could demand unlimited time or memory. The
 //! specified cost is therefore compared with the limits before anything is derived. A wrong passphrase and a damaged
-//! file cannot be told apart, because the cipher has no checksum.
+//! file cannot be distinguished, because the cipher has no checksum.
 
 use pkcs8::der::asn1::{AnyRef, OctetStringRef};
 use pkcs8::der::pem::LineEnding;
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Passphrase {
 pub(crate) fn open(pem: &str, passphrase: &Passphrase) -> Result<SecretDocument, KeyError> {
     let (_, document) = SecretDocument::from_pem(pem).map_err(|_| KeyError::Malformed)?;
     let info = EncryptedPrivateKeyInfoRef::try_from(document.as_bytes())
-        .map_err(|error| unread(document.as_bytes(), &error))?;
+        .map_err(|error| unreadable_key_error(document.as_bytes(), &error))?;
     check_work(&info.encryption_algorithm)?;
     info.decrypt(passphrase.0.as_slice())
         .map_err(|error| match error {
@@ -116,7 +116,7 @@ fn check_work(scheme: &EncryptionScheme) -> Result<(), KeyError> {
 }
 
 /// Returns the error for a document that cannot be parsed. It names the unsupported scheme if the document has one.
-fn unread(document: &[u8], error: &pkcs8::Error) -> KeyError {
+fn unreadable_key_error(document: &[u8], error: &pkcs8::Error) -> KeyError {
     let unknown = match error {
         pkcs8::Error::Asn1(error) => match error.kind() {
             ErrorKind::OidUnknown { oid } => Some(oid),

@@ -1,4 +1,4 @@
-//! The errors of reading and creating keys.
+//! The errors of reading and creating keys. Keys are PEM texts, which may be encrypted.
 
 use crate::limits;
 

@@ -1,4 +1,4 @@
-//! The named limits of keys, each with its reason.
+//! The named limits of keys, each with its reason. Key files can come from other machines, so their cost is bounded.
 
 /// Bytes of a key file. An Ed25519 key has 120. The largest RSA key that a user could pass by mistake has 13,000; it
 /// must be refused for its algorithm and not for its size.

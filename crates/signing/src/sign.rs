@@ -1,4 +1,5 @@
-//! The signed message: the pre-authentication encoding of DSSE, which binds the payload's type and length to its bytes.
+//! The signed message: the pre-authentication encoding of DSSE, which binds the payload's type and length to its
+//! bytes. A signature for one type of payload is therefore never valid for another one.
 
 /// Encodes a message (DSSE protocol 1.0.0, "Signature Definition"): `DSSEv1 SP LEN(type) SP type SP LEN(body) SP body`.
 /// The lengths are decimal numbers.

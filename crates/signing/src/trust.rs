@@ -60,7 +60,7 @@ pub enum VerifyError {
     #[error("the signature by trusted key {0} is invalid: the statement was altered after signing")]
     Wrong(KeyId),
     /// Fewer valid signatures by trusted keys than required.
-    #[error("{} of {needed} signatures needed from trusted keys{}", .signers.trusted.len(), strangers(.signers))]
+    #[error("{} of {needed} signatures needed from trusted keys{}", .signers.trusted.len(), list_untrusted_signers(.signers))]
     TooFew {
         /// The signers that were found.
         signers: Signers,
@@ -69,7 +69,7 @@ pub enum VerifyError {
     },
 }
 
-fn strangers(signers: &Signers) -> String {
+fn list_untrusted_signers(signers: &Signers) -> String {
     let ids: Vec<String> = signers.unknown.iter().map(KeyId::short).collect();
     match ids.as_slice() {
         [] => String::new(),
@@ -250,7 +250,7 @@ mod tests {
             .into_iter()
             .flat_map(|of| types.map(|over| (of, over)))
         {
-            let mut envelope = Envelope::of(of, b"statement".to_vec()).unwrap();
+            let mut envelope = Envelope::unsigned(of, b"statement".to_vec()).unwrap();
             envelope.add(a.sign(over, b"statement")).unwrap();
             let counts = verify(&envelope, &trust(&[a], 1)).is_ok();
             assert_eq!(counts, of == over, "{of:?}, {over:?}");

@@ -1,4 +1,5 @@
-//! Layers and configurations of images, and their locations: on this disk ([`Here`]) or in a registry ([`WantedBlob`]).
+//! Layers and configurations of images, and their locations: on this disk ([`LocalBlob`]) or in a registry
+//! ([`RemoteBlob`]). Locations are collected first, so that only missing blobs are downloaded later.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -12,14 +13,14 @@ use schemas::Digest;
 #[derive(Clone, Debug)]
 pub enum ImageBlob {
     /// A blob on this disk.
-    Here(Here),
+    Local(LocalBlob),
     /// A blob in a registry.
-    Wanted(WantedBlob),
+    Remote(RemoteBlob),
 }
 
 /// A range of a file whose content is not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Here {
+pub struct LocalBlob {
     /// The digest that it must have.
     pub digest: Digest,
     /// The size in bytes.
@@ -32,9 +33,9 @@ pub struct Here {
 
 /// Content that has to be downloaded.
 #[derive(Clone, Debug)]
-pub struct WantedBlob {
+pub struct RemoteBlob {
     /// Its location in the cache after the download.
-    pub(crate) then: Here,
+    pub(crate) then: LocalBlob,
     pub(crate) from: BlobOrigin,
 }
 
@@ -48,37 +49,37 @@ pub(crate) struct BlobOrigin {
 impl ImageBlob {
     /// Returns the location of the blob, or its location after the download.
     #[must_use]
-    pub fn planned(&self) -> &Here {
+    pub fn location(&self) -> &LocalBlob {
         match self {
-            Self::Here(here) => here,
-            Self::Wanted(wanted) => &wanted.then,
+            Self::Local(here) => here,
+            Self::Remote(wanted) => &wanted.then,
         }
     }
 
     /// Returns the digest that it must have.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.planned().digest
+        self.location().digest
     }
 
     /// Returns its size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.planned().size
+        self.location().size
     }
 
     /// Returns its name for messages.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
-            Self::Here(here) => here.path.clone(),
-            Self::Wanted(wanted) => wanted.from.name(&wanted.then.digest.into()),
+            Self::Local(here) => here.path.clone(),
+            Self::Remote(wanted) => wanted.from.name(&wanted.then.digest.into()),
         }
     }
 }
 
-impl Here {
+impl LocalBlob {
     /// Returns the range that covers a whole file.
-    pub(crate) fn whole(digest: Digest, size: u64, path: PathBuf) -> Self {
+    pub(crate) fn whole_file(digest: Digest, size: u64, path: PathBuf) -> Self {
         Self {
             digest,
             size,

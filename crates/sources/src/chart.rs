@@ -26,7 +26,7 @@ pub fn oci_chart(chart: &OciChart, network: &SourceNetwork<'_>) -> Result<Vec<u8
     let artifact = Artifact::ask(chart, network)?;
     let content =
         content(&artifact.manifest.bytes).map_err(|problem| artifact.unusable(problem))?;
-    network.small(&artifact.origin, &content)
+    network.read_small_blob(&artifact.origin, &content)
 }
 
 /// Returns the provenance file of a chart in a registry, or `None` if there is none.
@@ -37,7 +37,7 @@ pub fn oci_provenance(
     let artifact = Artifact::ask(chart, network)?;
     let layer =
         provenance(&artifact.manifest.bytes).map_err(|problem| artifact.unusable(problem))?;
-    let read = layer.map(|layer| network.small(&artifact.origin, &layer));
+    let read = layer.map(|layer| network.read_small_blob(&artifact.origin, &layer));
     read.transpose()
 }
 
@@ -54,7 +54,7 @@ impl Artifact {
             ChartPin::Version(version) => version.tag().into(),
             ChartPin::Digest(digest) => (*digest).into(),
         };
-        let location = ImageLocation::at(&chart.repository, reference)?;
+        let location = ImageLocation::from_name(&chart.repository, reference)?;
         let origin = network.origin(&location)?;
         let manifest = network.document(&origin, location.reference())?;
         Ok(Self {
@@ -77,9 +77,9 @@ pub fn repository_chart(
     chart: &RepositoryChart,
     network: &SourceNetwork<'_>,
 ) -> Result<Vec<u8>, SourceError> {
-    let (site, IndexedVersion { url, digest }) = listed(chart, network)?;
+    let (site, IndexedVersion { url, digest }) = find_in_index(chart, network)?;
     if let Some(digest) = digest
-        && let Some(bytes) = network.kept(digest, limits::ARCHIVE_SIZE)?
+        && let Some(bytes) = network.read_cached(digest, limits::ARCHIVE_SIZE)?
     {
         return Ok(bytes);
     }
@@ -106,7 +106,7 @@ pub fn repository_provenance(
     chart: &RepositoryChart,
     network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, SourceError> {
-    let (site, IndexedVersion { url, .. }) = listed(chart, network)?;
+    let (site, IndexedVersion { url, .. }) = find_in_index(chart, network)?;
     if let Some(chart) = url.strip_prefix(OCI) {
         return oci_provenance(&chart.parse()?, network);
     }
@@ -118,7 +118,7 @@ pub fn repository_provenance(
 }
 
 /// Returns the location of a chart according to the index of its repository.
-fn listed(
+fn find_in_index(
     chart: &RepositoryChart,
     network: &SourceNetwork<'_>,
 ) -> Result<(WebSite, IndexedVersion), SourceError> {

@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
-use crate::blob::Here;
+use crate::blob::LocalBlob;
+use crate::context::{Compression, SourceContext};
 use crate::error::{SourceError, check_digest};
 use crate::limits;
-use crate::means::{Compression, Means};
 use crate::tar::Span;
 pub(crate) use unpack::{open_tar, stored, verified};
 
@@ -83,7 +83,7 @@ impl FilePart {
         })
     }
 
-    fn of(blob: &Here) -> Result<Self, SourceError> {
+    fn open_blob(blob: &LocalBlob) -> Result<Self, SourceError> {
         let (offset, size) = (blob.offset, blob.size);
         Self::open(&blob.path, Span { offset, size })
     }
@@ -105,16 +105,16 @@ impl Read for FilePart {
 /// Compresses a layer into the cache, or finds the result there. Returns `None` if the layer is kept uncompressed or
 /// the compression is postponed.
 pub(crate) fn layer(
-    blob: &Here,
+    blob: &LocalBlob,
     compression: Compression,
-    means: &Means<'_>,
-) -> Result<Option<Here>, SourceError> {
+    means: &SourceContext<'_>,
+) -> Result<Option<LocalBlob>, SourceError> {
     if compression == Compression::None {
         return Ok(None);
     }
     let cache = means.cache.get()?;
     let recipe = format!("{} of {}", compression.encoder(), blob.digest);
-    if let Some(made) = cache.derived(&recipe) {
+    if let Some(made) = cache.find_derived(&recipe) {
         return Ok(Some(made));
     }
     if let Some(postponed) = means.postponed {
@@ -122,7 +122,7 @@ pub(crate) fn layer(
         return Ok(None);
     }
     let read = |source| failed(&blob.path, source);
-    let mut part = FilePart::of(blob)?;
+    let mut part = FilePart::open_blob(blob)?;
     let mut new = cache.create()?;
     let mut hasher = Sha256::new();
     let mut done = 0;

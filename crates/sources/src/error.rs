@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use progress::Cancelled;
 use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource, NameError};
-use watch::Cancelled;
 
 use crate::cache::CacheError;
 use crate::certificates::CertificatesError;

@@ -1,7 +1,7 @@
 //! The sources of images: layouts, directories and archives on the disk, registries and container engines. A cache
 //! avoids repeated downloads and conversions.
 //!
-//! - [`collect`] pins every image to a digest and locates its content: [`Here`] on this disk, or [`WantedBlob`] in a
+//! - [`collect`] pins every image to a digest and locates its content: [`LocalBlob`] on this disk, or [`RemoteBlob`] in a
 //!   registry.
 //! - [`fetch`] downloads the latter, and [`check_configurations`] validates the result.
 //! - [`oci_chart`] and [`repository_chart`] return charts of registries and chart repositories. Their provenance files
@@ -18,9 +18,9 @@ mod certificates;
 mod chart;
 mod collect;
 mod compress;
+mod context;
 mod error;
 mod limits;
-mod means;
 mod platform;
 mod remote;
 pub mod tar;
@@ -28,22 +28,22 @@ mod unpacking;
 
 use std::time::Duration;
 
+use progress::Progress;
 use schemas::{Digest, ImagePlace};
-use watch::Progress;
 
-pub use blob::{Here, ImageBlob, WantedBlob};
+pub use blob::{ImageBlob, LocalBlob, RemoteBlob};
 pub use cache::{Cache, CacheError, CacheOptions};
 pub use certificates::{CertificateFolders, CertificatePlace, Certificates, CertificatesError};
 pub use chart::{oci_chart, oci_provenance, repository_chart, repository_provenance};
 pub use collect::{
-    Collected, Configuration, ImageContents, MadeReferrer, add_referrers, blobs,
+    CollectedImage, Configuration, GeneratedReferrer, ImageContents, add_referrers, blobs,
     check_configurations, collect, configurations, fetch, referrers_place,
 };
+pub use context::{Compression, ReferrerTreatment, SourceContext};
 pub use error::{FailedImage, SourceError};
 pub use limits::UNPACK_LIMIT;
-pub use means::{Compression, Means, ReferrerTreatment};
 pub use remote::{Remote, SourceNetwork};
-pub use unpacking::Unpacking;
+pub use unpacking::UnpackSession;
 
 /// An event while images are collected and fetched.
 #[derive(Clone, Debug)]

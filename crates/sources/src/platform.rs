@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use schemas::{Descriptor, Digest, Document, MediaType, Platform, WantedPlatform, listed};
+use schemas::{Descriptor, Digest, Document, MediaType, Platform, WantedPlatform, list_quoted};
 use serde_json::Value;
 
 use crate::error::SourceError;
@@ -17,7 +17,7 @@ const ABOUT: &str = "vnd.docker.reference.digest";
 
 /// The result of selecting platforms of an index.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Choice<'a> {
+pub(crate) enum PlatformChoice<'a> {
     /// The whole index is kept.
     Whole,
     /// The child becomes the image.
@@ -38,9 +38,9 @@ fn platform(child: &Descriptor) -> Option<&Platform> {
 pub(crate) fn choose<'a>(
     children: &'a [Descriptor],
     wanted: &[WantedPlatform],
-) -> Result<Choice<'a>, SourceError> {
+) -> Result<PlatformChoice<'a>, SourceError> {
     if wanted.is_empty() {
-        return Ok(Choice::Whole);
+        return Ok(PlatformChoice::Whole);
     }
     let available: Vec<(&Descriptor, &Platform)> = children
         .iter()
@@ -50,13 +50,13 @@ pub(crate) fn choose<'a>(
     check(&names, wanted)?;
     let (chosen, left): (Vec<_>, Vec<_>) = available
         .iter()
-        .partition(|(_, platform)| wanted.iter().any(|wanted| wanted.takes(platform)));
+        .partition(|(_, platform)| wanted.iter().any(|wanted| wanted.accepts(platform)));
     match (chosen.as_slice(), left.is_empty()) {
-        ([(child, _)], _) => Ok(Choice::Child(child)),
-        (_, true) => Ok(Choice::Whole),
+        ([(child, _)], _) => Ok(PlatformChoice::Child(child)),
+        (_, true) => Ok(PlatformChoice::Whole),
         (chosen, false) => {
             let digests = chosen.iter().map(|(child, _)| child.digest);
-            Ok(Choice::Children(digests.collect()))
+            Ok(PlatformChoice::Children(digests.collect()))
         }
     }
 }
@@ -113,11 +113,11 @@ fn write_sorted(value: &Value, text: &mut String) {
 pub(crate) fn check(available: &[&Platform], wanted: &[WantedPlatform]) -> Result<(), SourceError> {
     let missing = wanted
         .iter()
-        .find(|wanted| !available.iter().any(|platform| wanted.takes(platform)));
+        .find(|wanted| !available.iter().any(|platform| wanted.accepts(platform)));
     missing.map_or(Ok(()), |wanted| {
         Err(SourceError::NoSuchPlatform {
             wanted: wanted.to_string(),
-            available: listed(available),
+            available: list_quoted(available),
         })
     })
 }
@@ -146,9 +146,9 @@ mod tests {
     fn chosen(children: &[Descriptor], wanted: &[&str]) -> Result<Option<u8>, String> {
         let wanted: Vec<_> = wanted.iter().map(|text| text.parse().unwrap()).collect();
         match choose(children, &wanted) {
-            Ok(Choice::Whole) => Ok(None),
-            Ok(Choice::Child(child)) => Ok(Some(child.digest.as_bytes()[0])),
-            Ok(Choice::Children(digests)) => {
+            Ok(PlatformChoice::Whole) => Ok(None),
+            Ok(PlatformChoice::Child(child)) => Ok(Some(child.digest.as_bytes()[0])),
+            Ok(PlatformChoice::Children(digests)) => {
                 let numbers = digests
                     .iter()
                     .map(|digest| digest.as_bytes()[0].to_string());

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use progress::{Cancelled, Progress, ProgressSink, Watch};
 use registry::{
     BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Reference,
     RegistryAddress, RegistryManifest, SiteAddress, WebSite,
@@ -17,9 +18,8 @@ use registry::{
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
 use tokio::runtime::Runtime;
-use watch::{Cancelled, Progress, Tell, Watch};
 
-use crate::blob::{BlobOrigin, Here, ImageBlob, WantedBlob};
+use crate::blob::{BlobOrigin, ImageBlob, LocalBlob, RemoteBlob};
 use crate::cache::{Cache, OpenCache};
 use crate::certificates::CertificateFolders;
 use crate::error::{SourceError, check_digest};
@@ -80,7 +80,7 @@ impl<'a> SourceNetwork<'a> {
     }
 
     /// Returns a fresh state with the same settings.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn renew(&self) -> Self {
         Self::new(self.remote, self.cache, self.watch)
     }
 
@@ -252,9 +252,9 @@ impl<'a> SourceNetwork<'a> {
         let (digest, size) = (blob.digest, blob.size);
         let cache = self.cache.get()?;
         Ok(match cache.find(digest, size) {
-            Some(here) => ImageBlob::Here(here),
-            None => ImageBlob::Wanted(WantedBlob {
-                then: Here::whole(digest, size, cache.content(digest)),
+            Some(here) => ImageBlob::Local(here),
+            None => ImageBlob::Remote(RemoteBlob {
+                then: LocalBlob::whole_file(digest, size, cache.content(digest)),
                 from: origin.clone(),
             }),
         })
@@ -302,7 +302,11 @@ impl<'a> SourceNetwork<'a> {
     }
 
     /// Returns small content from the cache, verified.
-    pub(crate) fn kept(&self, digest: Digest, limit: u64) -> Result<Option<Vec<u8>>, SourceError> {
+    pub(crate) fn read_cached(
+        &self,
+        digest: Digest,
+        limit: u64,
+    ) -> Result<Option<Vec<u8>>, SourceError> {
         Ok(self.cache.get()?.read(digest, limit))
     }
 
@@ -318,7 +322,7 @@ impl<'a> SourceNetwork<'a> {
     }
 
     /// Reads a small blob of a registry into memory. The copy in the cache is verified, and a damaged one is replaced.
-    pub(crate) fn small(
+    pub(crate) fn read_small_blob(
         &self,
         origin: &BlobOrigin,
         blob: &Descriptor,
@@ -326,8 +330,8 @@ impl<'a> SourceNetwork<'a> {
         let mut anew = false;
         loop {
             let here = match self.find(origin, blob)? {
-                ImageBlob::Here(here) => here,
-                ImageBlob::Wanted(wanted) => {
+                ImageBlob::Local(here) => here,
+                ImageBlob::Remote(wanted) => {
                     let fetched = self.fetch(vec![wanted]);
                     fetched.map_err(|(_, error)| error)?.remove(0)
                 }
@@ -348,8 +352,8 @@ impl<'a> SourceNetwork<'a> {
     /// Downloads blobs. The error contains the blob's digest.
     pub(crate) fn fetch(
         &self,
-        wanted: Vec<WantedBlob>,
-    ) -> Result<Vec<Here>, (Digest, SourceError)> {
+        wanted: Vec<RemoteBlob>,
+    ) -> Result<Vec<LocalBlob>, (Digest, SourceError)> {
         let Some(first) = wanted.first().map(|blob| blob.then.digest) else {
             return Ok(Vec::new());
         };
@@ -397,18 +401,20 @@ impl SourceNetwork<'_> {
 }
 
 /// Groups blobs by client and downloads each group at once, because its blobs share the connections of the client.
-fn by_client(wanted: Vec<WantedBlob>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
+fn by_client(wanted: Vec<RemoteBlob>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
     let mut groups: Vec<(Client, Vec<BlobPull>)> = Vec::new();
-    for WantedBlob { then, from } in wanted {
+    for RemoteBlob { then, from } in wanted {
         let BlobOrigin { client, repository } = from;
-        let Here { digest, size, .. } = then;
+        let LocalBlob { digest, size, .. } = then;
         let cache = Arc::clone(cache);
         let pull = BlobPull {
             repository,
             digest,
             size,
             sink: Box::new(move || {
-                let begun = cache.begin(digest, size).map_err(io::Error::other)?;
+                let begun = cache
+                    .begin_content(digest, size)
+                    .map_err(io::Error::other)?;
                 Ok(begun.map(|partial| -> Box<dyn BlobSink> { Box::new(partial) }))
             }),
         };
@@ -422,14 +428,14 @@ fn by_client(wanted: Vec<WantedBlob>, cache: &Arc<OpenCache>) -> Vec<(Client, Ve
 
 /// The total progress of all downloads.
 struct Downloads<'a> {
-    tell: Tell<'a, Event>,
+    tell: ProgressSink<'a, Event>,
     total: u64,
     /// The position of each download, and their sum.
     positions: Mutex<(HashMap<Digest, u64>, u64)>,
 }
 
 impl<'a> Downloads<'a> {
-    fn new(tell: Tell<'a, Event>, total: u64) -> Self {
+    fn new(tell: ProgressSink<'a, Event>, total: u64) -> Self {
         Self {
             tell,
             total,

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use schemas::Digest;
 use tar::{EntryType, Header};
 
-use crate::blob::Here;
+use crate::blob::LocalBlob;
 use crate::error::SourceError;
 pub use crate::error::TarError;
 use crate::limits;
@@ -81,8 +81,8 @@ impl Tar {
     }
 
     /// Returns this range of the tar as content that must have this digest.
-    pub(crate) fn part(&self, digest: Digest, Span { offset, size }: Span) -> Here {
-        Here {
+    pub(crate) fn part(&self, digest: Digest, Span { offset, size }: Span) -> LocalBlob {
+        LocalBlob {
             digest,
             size,
             path: self.path.clone(),

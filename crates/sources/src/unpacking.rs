@@ -1,4 +1,5 @@
-//! The unpacked size of all sources of one pack ([`Unpacking`]), and the results that need not be unpacked again.
+//! The unpacked size of all sources of one pack ([`UnpackSession`]), and the results that need not be unpacked again. The
+//! limit protects the disk of the publisher from small files that unpack to very much.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,14 +8,14 @@ use std::sync::{Mutex, OnceLock};
 
 use schemas::Digest;
 
-use crate::blob::Here;
-use crate::cache::{Cache, New};
+use crate::blob::LocalBlob;
+use crate::cache::{Cache, NewContent};
 use crate::error::SourceError;
 use crate::limits;
 
 /// The results and the total size of unpacking for one pack.
 #[derive(Debug)]
-pub struct Unpacking {
+pub struct UnpackSession {
     /// The limit for the unpacked size in bytes.
     limit: u64,
     /// The number of bytes that stay free on the file system of the cache.
@@ -24,7 +25,7 @@ pub struct Unpacking {
     /// The paths of the unpacked tars.
     pub(crate) tars: UnpackedResults<PathBuf, PathBuf>,
     /// The digests of compressed layers whose unpacked content was verified.
-    pub(crate) layers: UnpackedResults<Here, Digest>,
+    pub(crate) layers: UnpackedResults<LocalBlob, Digest>,
     /// The results of prefetching. They are counted when they are used.
     pub(crate) ahead: OnceLock<Box<Self>>,
 }
@@ -56,7 +57,7 @@ pub(crate) fn once<K: Ord, V: Clone>(
     Ok(found)
 }
 
-impl Unpacking {
+impl UnpackSession {
     /// Creates the state for this limit in bytes; the default is [`crate::UNPACK_LIMIT`].
     #[must_use]
     pub fn new(limit: u64) -> Self {
@@ -107,7 +108,7 @@ impl Unpacking {
     }
 
     /// Returns a fresh state with the same limits.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn renew(&self) -> Self {
         Self::leaving(self.reserve, self.limit)
     }
 
@@ -132,7 +133,7 @@ impl Unpacking {
     pub(crate) fn leave_room(
         &self,
         packed: &PackedFile<'_>,
-        new: &New,
+        new: &NewContent,
         cache: &Cache,
     ) -> Result<(), SourceError> {
         let free = new.free()?;

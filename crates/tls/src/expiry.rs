@@ -1,4 +1,5 @@
-//! Explanation of a server's refusal by the dates of the client certificate: [`expiry`].
+//! Explanation of a server's refusal by the dates of the client certificate: [`expiry`]. TLS libraries report only
+//! that the peer refused the certificate.
 
 use std::time::SystemTime;
 

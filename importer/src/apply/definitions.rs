@@ -1,20 +1,25 @@
-//! The CRDs of a Solution and their removal. CRDs that the Solution created are removed once nothing uses them. CRDs
-//! that existed before it are kept without the project's labels.
+//! The removal and the migration of a Solution's CRDs. CRDs that the Solution created are removed once nothing uses
+//! them. CRDs that existed before it are kept without the project's labels.
+//!
+//! [`migrate`] rewrites the objects of a CRD before the CRD drops the version in which they are stored. Every step is
+//! idempotent, so an interruption at any point is harmless.
 
 use std::time::Duration;
 
-use change::{owner_of, vocabulary as v, without_server_fields};
-use deployer::{Cluster, Object, ObjectRef, Selector};
+use kubernetes::{Cluster, ConflictPolicy, Object, ObjectRef, Selector};
+use planner::{owner_of, vocabulary as v, without_server_fields};
 use schemas::{SolutionName, Version};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::apply::leased::Leased;
-use crate::model::error::Error;
-use crate::model::labelled::{self, custom_resources};
-use crate::model::obstacle::Obstacle;
-use crate::model::uses::Use;
-use crate::plan::crd;
-use crate::plan::rights::ask::check_resources;
+use crate::limits;
+use crate::model::blocker::Blocker;
+use crate::model::error::{Error, Use};
+use crate::model::event::Event;
+use crate::objects::crd::{self, PlannedCrd};
+use crate::objects::migration;
+use crate::objects::needs::check_resources;
+use crate::records::inventory::{self, custom_resources, served_kind};
 
 /// The CRDs of a Solution.
 #[derive(Debug)]
@@ -26,9 +31,9 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    pub(crate) async fn of(cluster: &Cluster, solution: &SolutionName) -> Result<Self, Error> {
+    pub(crate) async fn read(cluster: &Cluster, solution: &SolutionName) -> Result<Self, Error> {
         let ours = Selector::label(v::SOLUTION, solution.as_str());
-        let crds = labelled::crds(cluster, &ours).await?;
+        let crds = inventory::crds(cluster, &ours).await?;
         let (adopted, own) = crds.into_iter().partition(is_adopted);
         Ok(Self { adopted, own })
     }
@@ -61,11 +66,11 @@ impl Definitions {
         self
     }
 
-    /// Returns the custom resources of all CRDs. A missing right to list them is an obstacle.
+    /// Returns the custom resources of all CRDs. A missing right to list them is a blocker.
     pub(crate) async fn uses(
         &self,
         cluster: &Cluster,
-        obstacles: &mut Vec<Obstacle>,
+        obstacles: &mut Vec<Blocker>,
     ) -> Result<Vec<Use>, Error> {
         let mut uses = Vec::new();
         let all = self.own.iter().chain(&self.adopted);
@@ -73,19 +78,19 @@ impl Definitions {
             return Ok(uses);
         }
         for crd in all {
-            uses.extend(resources(cluster, crd).await?.iter().map(Use::of));
+            uses.extend(resources(cluster, crd).await?.iter().map(Use::new));
         }
         Ok(uses)
     }
 
-    /// Returns an obstacle for each CRD to remove that has custom resources, since these would be deleted with it. A
-    /// missing right to list them is an obstacle too.
-    pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
+    /// Returns a blocker for each CRD to remove that has custom resources, since these would be deleted with it. A
+    /// missing right to list them is a blocker too.
+    pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Blocker>, Error> {
         Ok(self.used(cluster).await?.0)
     }
 
-    /// Returns the same obstacles, and the custom resources themselves.
-    pub(crate) async fn used(&self, cluster: &Cluster) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
+    /// Returns the same blockers, and the custom resources themselves.
+    pub(crate) async fn used(&self, cluster: &Cluster) -> Result<(Vec<Blocker>, Vec<Use>), Error> {
         let (mut obstacles, mut uses) = (Vec::new(), Vec::new());
         if check_resources(cluster, self.own.iter(), &mut obstacles).await? {
             return Ok((obstacles, uses));
@@ -94,7 +99,7 @@ impl Definitions {
             match resources(cluster, crd).await {
                 Err(Error::Refused(obstacle)) => obstacles.push(obstacle),
                 found => {
-                    let found: Vec<Use> = found?.iter().map(Use::of).collect();
+                    let found: Vec<Use> = found?.iter().map(Use::new).collect();
                     obstacles.extend(in_use(&found));
                     uses.extend(found);
                 }
@@ -160,8 +165,85 @@ async fn resources(cluster: &Cluster, crd: &Object) -> Result<Vec<Object>, Error
     custom_resources(cluster, crd).await
 }
 
-fn in_use(resources: &[Use]) -> Option<Obstacle> {
+fn in_use(resources: &[Use]) -> Option<Blocker> {
     let kind = resources.first()?.kind.clone();
     let objects = resources.iter().map(ToString::to_string).collect();
-    Some(Obstacle::InUse { kind, objects })
+    Some(Blocker::InUse { kind, objects })
+}
+
+/// The number of objects that are rewritten between two checks of the Lease.
+const BATCH: usize = 100;
+
+/// Rewrites all objects of a CRD in the storage version of the planned one. `plan` decides about the live CRD, and the
+/// migration waits until its intermediate form is served.
+pub(crate) async fn migrate(
+    leased: &mut Leased<'_>,
+    planned: &PlannedCrd,
+    conflicts: ConflictPolicy,
+    wait: Duration,
+    plan: impl Fn(Option<&Object>) -> Result<PlannedCrd, Error>,
+) -> Result<(), Error> {
+    let Some(migration) = planned.migration() else {
+        return Ok(());
+    };
+    let reference = planned.object.reference();
+    let decide = |live: Option<&Object>| {
+        let now = plan(live)?;
+        if now.change != planned.change {
+            return Err(Blocker::changed([reference]).into());
+        }
+        Ok(migration::between(now))
+    };
+    let live = leased.put_with(conflicts, reference, decide).await?;
+    leased
+        .wait_settled(std::slice::from_ref(reference), wait)
+        .await?;
+    let nothing = || Blocker::ServesNothing {
+        crd: reference.to_string(),
+    };
+    let kind = live.as_ref().and_then(served_kind).ok_or_else(nothing)?;
+    let mut objects = Vec::new();
+    let keep = |object: Object| objects.push(stripped(&object));
+    leased.cluster.visit(&kind, None, None, keep).await?;
+    let objects = objects.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (mut done, total) = (0, objects.len());
+    for batch in objects.chunks(BATCH) {
+        let crd = reference.clone();
+        (leased.tell)(Event::Migrated { crd, done, total });
+        leased.lock.check()?;
+        leased.cluster.rewrite(batch).await?;
+        done += batch.len();
+    }
+    trim(leased, reference, &migration.storage).await
+}
+
+/// Returns the identity of an object and its resource version, without its content.
+fn stripped(object: &Object) -> Result<Object, kubernetes::ObjectError> {
+    let metadata = json!({
+        "name": object.name(),
+        "namespace": object.namespace(),
+        "uid": object.uid(),
+        "resourceVersion": object.resource_version(),
+    });
+    let gvk = object.gvk();
+    Object::new(json!({"apiVersion": gvk.api_version(), "kind": gvk.kind, "metadata": metadata}))
+}
+
+/// Records in the CRD's status that objects are stored in no other version.
+async fn trim(leased: &Leased<'_>, crd: &ObjectRef, storage: &str) -> Result<(), Error> {
+    let stored = json!([storage]);
+    for decision in 1.. {
+        leased.lock.check()?;
+        let live = leased.cluster.get(crd).await?;
+        let is_untrimmed = |live: &Object| live.as_value()["status"]["storedVersions"] != stored;
+        let Some(live) = live.filter(is_untrimmed) else {
+            return Ok(());
+        };
+        let status = json!({ "storedVersions": stored });
+        match leased.cluster.put_status(&live, &status).await {
+            Err(kubernetes::Error::Changed { .. }) if decision < limits::DECISIONS => {}
+            put => return Ok(put?),
+        }
+    }
+    unreachable!("the loop ends at the last decision")
 }

@@ -3,20 +3,23 @@
 
 use std::collections::BTreeSet;
 
-use change::{Departure, Inventory, Inverse};
-use deployer::{Goal, ObjectRef};
+use kubernetes::{Goal, ObjectRef};
+use planner::{DeletionOrder, Inventory, RollbackPlan};
 use schemas::Version;
 
-use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
+use crate::apply::rollback::StatefulSetSelection;
+use crate::decide::deployment::Deployment;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::namespace_record::NamespaceRecord;
+use crate::objects::withdrawal::Withdrawal;
 use crate::plan::Ready;
-use crate::plan::deployment::Deployment;
-use crate::plan::withdrawal::Withdrawal;
+use crate::records::namespace_record::NamespaceRecord;
 
 impl Ready<'_> {
+    /// Deploys the operator, the sets and the charts of a version in its namespace. The records are written before the
+    /// objects that they name, so an interruption at any point leaves no unrecorded object. After a failure, the
+    /// records are updated to list the remaining objects, and the failure is returned.
     pub(crate) async fn deploy(
         &self,
         deployment: &Deployment,
@@ -111,9 +114,10 @@ impl Ready<'_> {
             return Ok(());
         }
         let solution = self.asked.id.name();
-        let withdrawal = Withdrawal::of(leased.cluster, solution, unfinished, |_, _| true).await?;
+        let withdrawal =
+            Withdrawal::from_inventory(leased.cluster, solution, unfinished, |_, _| true).await?;
         withdrawal.disarm(leased, solution).await?;
-        let gone = withdrawal.at(Departure::Interceptor);
+        let gone = withdrawal.at(DeletionOrder::Interceptor);
         so_far
             .entries
             .retain(|entry| !gone.contains_key(&entry.reference()));
@@ -152,9 +156,9 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Returns the version that ran before and the inverse of this change, to which a failed upgrade returns. Returns
-    /// `None` if an earlier change left the former version incomplete.
-    fn way_back(&self, deployment: &Deployment) -> Result<Option<(Version, Inverse)>, Error> {
+    /// Returns the former version and the rollback of this change, for an upgrade that fails. Returns `None` if an
+    /// earlier change left the former version incomplete.
+    fn way_back(&self, deployment: &Deployment) -> Result<Option<(Version, RollbackPlan)>, Error> {
         let former = self.former(deployment);
         let Some(version) = former.filter(|_| deployment.coming().is_none()) else {
             return Ok(None);
@@ -195,7 +199,7 @@ impl Ready<'_> {
     async fn take_back(
         &self,
         error: Error,
-        way_back: Option<(Version, Inverse)>,
+        way_back: Option<(Version, RollbackPlan)>,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Error {
@@ -239,7 +243,7 @@ impl Ready<'_> {
     /// Restores the former version and waits for it.
     async fn return_to(
         &self,
-        inverse: &Inverse,
+        inverse: &RollbackPlan,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
@@ -257,7 +261,7 @@ impl Ready<'_> {
         }
         let wait = self.deadline.wait();
         let settled = leased.wait_settled(&inverse.awaited, wait);
-        let mut behind = Behind::of(&inverse.awaited);
+        let mut behind = StatefulSetSelection::new(&inverse.awaited);
         behind.during(leased, settled).await??;
         self.arm_former(inverse, leased).await
     }
@@ -299,7 +303,7 @@ impl Ready<'_> {
 
 /// Checks whether a version failed for a reason that another attempt would not change.
 fn is_for_good(error: &Error) -> bool {
-    use deployer::Error as E;
+    use kubernetes::Error as E;
     match error {
         Error::Unserved { .. }
         | Error::Unready { .. }
@@ -308,7 +312,10 @@ fn is_for_good(error: &Error) -> bool {
             ..
         } => true,
         Error::Cluster(error) => {
-            matches!(error, E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. })
+            matches!(
+                error,
+                E::Rollout(_) | E::UnreadyObjects(_) | E::Timeout { .. }
+            )
         }
         _ => false,
     }

@@ -1,52 +1,53 @@
-//! Writing under the Leases: each object is read first, `decide` derives the desired object from that state, and the
-//! write succeeds only if the object is unchanged since. If another writer has changed it, it is read and decided
-//! again. Several objects are read together and written in parallel. [`Leased::run`] frames a whole change.
+//! Writing under the Leases. [`Leased::run`] frames a whole change. Each object is read first, a closure derives the
+//! desired object from that state, and the write succeeds only if the object is unchanged since. If another writer has
+//! changed it, it is read and decided again. [`side_by_side`] handles multiple objects in parallel.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use change::{Inventory, ReleaseEntry, intercepts, owner_of, vocabulary as v};
-use deployer::{
-    Applied, Cluster, Conflicts, Deleted, Goal, Leaving, Object, ObjectRef, Propagation, Scope,
+use futures::stream::{self, StreamExt as _};
+use kubernetes::{
+    ApplyOutcome, Cluster, ConflictPolicy, DeletionOutcome, DeletionTarget, Goal, Object,
+    ObjectRef, Propagation, PruneScope,
 };
+use planner::{Inventory, ReleaseEntry, intercepts, owner_of, vocabulary as v};
+use progress::{Cancel, ProgressSink};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
-use shelf::Record;
-use watch::{Cancel, Tell};
+use store::Record;
 
-use crate::apply::done::Done;
-use crate::apply::journal::Journal;
+use crate::apply::journal::{Journal, WriteLog};
 use crate::apply::lock::{LeaseCandidate, Lock};
-use crate::apply::several::side_by_side;
+use crate::decide::trial::Unchanged;
 use crate::limits;
-use crate::model::authority::Authority;
-use crate::model::config_map;
+use crate::model::blocker::Blocker;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::Obstacle;
-use crate::model::receipt::ChangeSubject;
-use crate::model::record;
-use crate::model::state::{ClusterState, active, maps};
-use crate::plan::login;
-use crate::plan::summary::fields_owned;
-use crate::plan::trial::Unchanged;
+use crate::model::writer::Authority;
+use crate::objects::changes::fields_owned;
+use crate::objects::pull_secret;
+use crate::records::namespace_record::NamespaceRecord;
+use crate::records::receipt::ChangeSubject;
+use crate::records::state::{ClusterState, active, maps};
+use crate::records::{record, storage};
 
 /// A cluster that is written under the Leases, and the record of the writes.
 pub(crate) struct Leased<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) lock: Lock,
-    pub(crate) tell: Tell<'a, Event>,
+    pub(crate) tell: ProgressSink<'a, Event>,
     pub(crate) authority: &'a Authority,
     /// The handle that cancels a run of Helm.
     pub(crate) cancel: Cancel<'static>,
     /// The journal. `None` for a change by a namespace administrator, since receipts are stored with the cluster's
     /// records.
     journal: Option<Journal<'a>>,
-    /// The objects as they were when the change was decided under the Leases, or as this change has written them.
-    /// Writes are conditional on the known resource version, so a later change by another writer makes them fail.
+    /// The states of objects at the time of the decision under the Leases, or after a write of this change. Writes are
+    /// conditional on the known resource version, so a later change by another writer makes them fail.
     known: BTreeMap<ObjectRef, Option<Object>>,
-    done: Done,
+    done: WriteLog,
 }
 
 impl Leased<'_> {
@@ -58,7 +59,7 @@ impl Leased<'_> {
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
         decide: impl AsyncFnOnce(&Cluster) -> Result<LeasedDecision<T>, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
-    ) -> Result<(T, Done), Error> {
+    ) -> Result<(T, WriteLog), Error> {
         let lock = Lock::acquire(candidate, clear).await?;
         let LeaseCandidate {
             cluster,
@@ -90,8 +91,8 @@ impl Leased<'_> {
                 authority,
                 cancel: writer.cancel,
                 journal,
-                known: once.take_seen(),
-                done: Done::default(),
+                known: once.take_cache(),
+                done: WriteLog::default(),
             };
             for object in leased.lock.cleared.clone() {
                 leased.gone(object);
@@ -131,7 +132,7 @@ impl Leased<'_> {
         }
         let record = Object::new(space.to_object())?;
         let decide = |live: Option<&Object>| {
-            let is_current = live.is_some_and(config_map::is_current);
+            let is_current = live.is_some_and(storage::is_current);
             Ok((!is_current).then(|| record.clone()))
         };
         self.put(record.reference(), decide).await?;
@@ -145,13 +146,14 @@ impl Leased<'_> {
         reference: &ObjectRef,
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<Option<Object>, Error> {
-        self.put_with(Conflicts::Force, reference, decide).await
+        self.put_with(ConflictPolicy::Force, reference, decide)
+            .await
     }
 
     /// Writes an object in the same way, with an explicit policy for fields of other field managers.
     pub(crate) async fn put_with(
         &mut self,
-        conflicts: Conflicts,
+        conflicts: ConflictPolicy,
         reference: &ObjectRef,
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<Option<Object>, Error> {
@@ -163,13 +165,13 @@ impl Leased<'_> {
         Ok(after)
     }
 
-    /// Writes the objects that `decide` derives from the live ones, several at a time. An object that is known to be
+    /// Writes the objects that `decide` derives from the live ones, in parallel. An object that is known to be
     /// unchanged is not written. Events are sent in the order of the objects.
     pub(crate) async fn put_all(
         &mut self,
         objects: &[&Object],
         unchanged: &Unchanged,
-        conflicts: impl Fn(&Object) -> Conflicts,
+        conflicts: impl Fn(&Object) -> ConflictPolicy,
         decide: impl Fn(&Object, Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<(), Error> {
         let references: Vec<&ObjectRef> = objects.iter().map(|object| object.reference()).collect();
@@ -195,7 +197,7 @@ impl Leased<'_> {
             if live.as_ref().is_some_and(|live| unchanged.has(live))
                 && decide(object, live.as_ref())?.as_ref() == Some(object)
             {
-                return Ok((reference.clone(), (Some(Applied::Unchanged), live)));
+                return Ok((reference.clone(), (Some(ApplyOutcome::Unchanged), live)));
             }
             let decide = |live: Option<&Object>| decide(object, live);
             let put = hand.put(conflicts(object), reference, live, decide);
@@ -228,7 +230,7 @@ impl Leased<'_> {
         self.known.remove(reference);
     }
 
-    /// Returns the known states of several objects, and reads the remaining ones.
+    /// Returns the known states of multiple objects, and reads the remaining ones.
     async fn look_at_all(&self, references: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
         let known = references
             .iter()
@@ -263,7 +265,9 @@ impl Leased<'_> {
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<(), Error> {
         let live = self.look(reference).await?;
-        let put = self.hand().put(Conflicts::Force, reference, live, decide);
+        let put = self
+            .hand()
+            .put(ConflictPolicy::Force, reference, live, decide);
         let (_, after) = put.await?;
         self.known.insert(reference.clone(), after);
         Ok(())
@@ -283,7 +287,7 @@ impl Leased<'_> {
     }
 
     /// Returns the writer of single objects, the record of the writes, and the listener.
-    fn parts(&mut self) -> (Hand<'_>, &mut Done, Tell<'_, Event>) {
+    fn parts(&mut self) -> (Hand<'_>, &mut WriteLog, ProgressSink<'_, Event>) {
         let hand = Hand {
             cluster: self.cluster,
             lock: &self.lock,
@@ -293,7 +297,7 @@ impl Leased<'_> {
     }
 
     /// Deletes an object if `may` accepts its live state.
-    pub(crate) async fn remove<E: Into<Obstacle>>(
+    pub(crate) async fn remove<E: Into<Blocker>>(
         &mut self,
         reference: &ObjectRef,
         may: impl Fn(&Object) -> Result<(), E>,
@@ -303,7 +307,7 @@ impl Leased<'_> {
     }
 
     /// Deletes an object in the same way, with an explicit policy for its dependents.
-    async fn remove_with<E: Into<Obstacle>>(
+    async fn remove_with<E: Into<Blocker>>(
         &mut self,
         propagation: Propagation,
         reference: &ObjectRef,
@@ -312,15 +316,15 @@ impl Leased<'_> {
         // A deletion is always decided from the live object and never from the known state.
         let live = self.cluster.get(reference).await?;
         let removed = self.hand().remove(propagation, reference, live, may);
-        if removed.await? == Deleted::Requested {
+        if removed.await? == DeletionOutcome::Requested {
             self.gone(reference.clone());
         }
         Ok(())
     }
 
-    /// Deletes each of these objects if `may` accepts its live state, several at a time. Events are sent in the order
-    /// of the objects.
-    pub(crate) async fn remove_all<E: Into<Obstacle>>(
+    /// Deletes each of these objects if `may` accepts its live state, in parallel. Events are sent in the order of the
+    /// objects.
+    pub(crate) async fn remove_all<E: Into<Blocker>>(
         &mut self,
         objects: &[ObjectRef],
         propagation: impl Fn(&ObjectRef) -> Propagation,
@@ -339,7 +343,7 @@ impl Leased<'_> {
         };
         let objects = references.iter().copied().zip(live);
         side_by_side(objects, remove, |(object, deleted)| {
-            if deleted == Deleted::Requested {
+            if deleted == DeletionOutcome::Requested {
                 done.gone(tell, object);
             }
         })
@@ -347,7 +351,7 @@ impl Leased<'_> {
     }
 
     /// Deletes an object that is to be recreated, and waits until it is deleted.
-    pub(crate) async fn make_room<E: Into<Obstacle>>(
+    pub(crate) async fn make_room<E: Into<Blocker>>(
         &mut self,
         reference: &ObjectRef,
         wait: Duration,
@@ -363,14 +367,14 @@ impl Leased<'_> {
     }
 
     /// Waits until the objects no longer exist.
-    pub(crate) async fn wait_gone<T: Into<Leaving>>(
+    pub(crate) async fn wait_gone<T: Into<DeletionTarget>>(
         &self,
         objects: impl IntoIterator<Item = T>,
         wait: Duration,
     ) -> Result<(), Error> {
         let goals: Vec<Goal> = objects
             .into_iter()
-            .map(|object| Goal::Gone(object.into()))
+            .map(|object| Goal::Deleted(object.into()))
             .collect();
         Ok(self.cluster.wait(&goals, wait, &|_| ()).await?)
     }
@@ -381,14 +385,14 @@ impl Leased<'_> {
         objects: &[ObjectRef],
         wait: Duration,
     ) -> Result<(), Error> {
-        let goals: Vec<Goal> = objects.iter().cloned().map(Goal::Settled).collect();
+        let goals: Vec<Goal> = objects.iter().cloned().map(Goal::Ready).collect();
         let tell = |standing| (self.tell)(Event::Standing(standing));
         Ok(self.cluster.wait(&goals, wait, &tell).await?)
     }
 
     /// Deletes one of the records.
     pub(crate) async fn forget(&mut self, reference: &ObjectRef) -> Result<(), Error> {
-        self.remove(reference, |_| Ok::<_, Obstacle>(())).await
+        self.remove(reference, |_| Ok::<_, Blocker>(())).await
     }
 
     /// Deletes a Solution's generated pull secret. A pull secret of the site is kept.
@@ -398,10 +402,10 @@ impl Leased<'_> {
         namespace: &Namespace,
         secret: &KubernetesName,
     ) -> Result<(), Error> {
-        if *secret != login::secret_name(solution) {
+        if *secret != pull_secret::secret_name(solution) {
             return Ok(());
         }
-        let reference = login::reference(namespace, secret);
+        let reference = pull_secret::reference(namespace, secret);
         self.remove(&reference, |live| owner_of(live, solution))
             .await
     }
@@ -455,7 +459,7 @@ impl Leased<'_> {
     /// Deletes the objects in a scope, except those to keep.
     pub(crate) async fn prune_scope(
         &mut self,
-        scope: &Scope,
+        scope: &PruneScope,
         keep: &[ObjectRef],
     ) -> Result<(), Error> {
         self.lock.check()?;
@@ -510,12 +514,12 @@ impl<T> LeasedDecision<T> {
         if lock.covers(&self.environments) {
             Ok(self)
         } else {
-            Err(Obstacle::changed(["its environments"]).into())
+            Err(Blocker::changed(["its environments"]).into())
         }
     }
 }
 
-/// A writer of single objects, which can be used several times in parallel.
+/// A writer of single objects. It can be copied for parallel writes.
 #[derive(Clone, Copy)]
 struct Hand<'a> {
     cluster: &'a Cluster,
@@ -528,11 +532,11 @@ impl Hand<'_> {
     /// `None`, and the resulting object.
     async fn put(
         self,
-        conflicts: Conflicts,
+        conflicts: ConflictPolicy,
         reference: &ObjectRef,
         mut live: Option<Object>,
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
-    ) -> Result<(Option<Applied>, Option<Object>), Error> {
+    ) -> Result<(Option<ApplyOutcome>, Option<Object>), Error> {
         for decision in 1.. {
             self.lock.check()?;
             let Some(wanted) = decide(live.as_ref())? else {
@@ -540,9 +544,9 @@ impl Hand<'_> {
             };
             match self.write(&wanted, live, conflicts).await {
                 Ok((applied, after)) => return Ok((Some(applied), Some(after))),
-                Err(Error::Cluster(deployer::Error::Changed { .. }))
+                Err(Error::Cluster(kubernetes::Error::Changed { .. }))
                     if decision < limits::DECISIONS => {}
-                Err(Error::Cluster(deployer::Error::Conflict { conflicts, .. })) => {
+                Err(Error::Cluster(kubernetes::Error::Conflict { conflicts, .. })) => {
                     return Err(fields_owned(&wanted, &conflicts).into());
                 }
                 Err(error) => return Err(error),
@@ -558,8 +562,8 @@ impl Hand<'_> {
         self,
         wanted: &Object,
         mut live: Option<Object>,
-        conflicts: Conflicts,
-    ) -> Result<(Applied, Object), Error> {
+        conflicts: ConflictPolicy,
+    ) -> Result<(ApplyOutcome, Object), Error> {
         let (cluster, manager) = (self.cluster, v::manager());
         if self.journal.is_some_and(|journal| !journal.has_begun()) {
             if let Some(live) = &mut live {
@@ -569,7 +573,7 @@ impl Hand<'_> {
                 }
                 let changes = cluster.would_change(wanted, live, &manager, conflicts);
                 if !changes.await? {
-                    return Ok((Applied::Unchanged, live.clone()));
+                    return Ok((ApplyOutcome::Unchanged, live.clone()));
                 }
             }
             self.begin().await?;
@@ -579,17 +583,17 @@ impl Hand<'_> {
     }
 
     /// Deletes an object that was seen in this state if `may` accepts it.
-    async fn remove<E: Into<Obstacle>>(
+    async fn remove<E: Into<Blocker>>(
         self,
         propagation: Propagation,
         reference: &ObjectRef,
         mut live: Option<Object>,
         may: impl Fn(&Object) -> Result<(), E>,
-    ) -> Result<Deleted, Error> {
+    ) -> Result<DeletionOutcome, Error> {
         for decision in 1.. {
             self.lock.check()?;
             let Some(seen) = live else {
-                return Ok(Deleted::WasAbsent);
+                return Ok(DeletionOutcome::WasAbsent);
             };
             may(&seen).map_err(Into::into)?;
             match self.begin().await {
@@ -604,7 +608,7 @@ impl Hand<'_> {
                 .delete(reference, propagation, Some(&seen))
                 .await;
             match deleted {
-                Err(deployer::Error::Changed { .. }) if decision < limits::DECISIONS => {}
+                Err(kubernetes::Error::Changed { .. }) if decision < limits::DECISIONS => {}
                 deleted => return Ok(deleted?),
             }
             live = self.cluster.get(reference).await?;
@@ -617,5 +621,108 @@ impl Hand<'_> {
             Some(journal) => journal.begin(self.lock).await,
             None => Ok(()),
         }
+    }
+}
+
+/// Runs a task for all items, in parallel, and shows each outcome in the order of the items. After a failure, no
+/// further task starts. Tasks under way are awaited and shown, so that every completed write is known.
+///
+/// # Errors
+///
+/// The first failure in the order of the items.
+pub(crate) async fn side_by_side<I, T>(
+    items: impl IntoIterator<Item = I>,
+    act: impl AsyncFn(I) -> Result<T, Error>,
+    mut show: impl FnMut(T),
+) -> Result<(), Error> {
+    let has_failed = AtomicBool::new(false);
+    let (has_failed, act) = (&has_failed, &act);
+    let acts = stream::iter(items).map(|item| async move {
+        // The flag only prevents further starts. The failure itself is returned through the stream, so a relaxed order
+        // suffices.
+        if has_failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let done = act(item).await;
+        has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
+        Some(done)
+    });
+    let mut acts = pin!(acts.buffered(limits::SIDE_BY_SIDE));
+    let mut ended = Ok(());
+    while let Some(done) = acts.next().await {
+        match done {
+            Some(Ok(done)) => show(done),
+            Some(Err(error)) if ended.is_ok() => ended = Err(error),
+            Some(Err(_)) | None => {}
+        }
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::model::blocker::Blocker;
+
+    /// Returns a failure that names its item.
+    fn failure(item: usize) -> Error {
+        Blocker::Unplanned {
+            object: item.to_string(),
+        }
+        .into()
+    }
+
+    #[tokio::test]
+    async fn several_are_done_at_a_time_and_shown_in_their_order() {
+        let under_way = Mutex::new((0, 0));
+        let act = async |item: usize| {
+            {
+                let (now, most) = &mut *under_way.lock().unwrap();
+                *now += 1;
+                *most = (*most).max(*now);
+            }
+            // Later items finish first.
+            for _ in 0..100 - item {
+                yield_now().await;
+            }
+            under_way.lock().unwrap().0 -= 1;
+            Ok(item)
+        };
+        let mut shown = Vec::new();
+        side_by_side(0..50, act, |item| shown.push(item))
+            .await
+            .unwrap();
+        assert_eq!(shown, (0..50).collect::<Vec<_>>());
+        assert_eq!(*under_way.lock().unwrap(), (0, limits::SIDE_BY_SIDE));
+    }
+
+    #[tokio::test]
+    async fn after_a_failure_what_is_under_way_is_awaited_and_nothing_is_begun() {
+        let begun = Mutex::new(Vec::new());
+        let act = async |item: usize| {
+            begun.lock().unwrap().push(item);
+            for _ in 0..item {
+                yield_now().await;
+            }
+            match item {
+                2 | 5 => Err(failure(item)),
+                done => Ok(done),
+            }
+        };
+        let mut shown = Vec::new();
+        let ended = side_by_side(0..50, act, |item| shown.push(item)).await;
+        let begun = begun.into_inner().unwrap();
+        assert!(begun.len() < limits::SIDE_BY_SIDE + 3, "{begun:?}");
+        let failed = [2, 5];
+        let done: Vec<usize> = begun
+            .into_iter()
+            .filter(|item| !failed.contains(item))
+            .collect();
+        assert_eq!(shown, done);
+        assert_eq!(ended.unwrap_err().to_string(), failure(2).to_string());
     }
 }

@@ -1,53 +1,49 @@
 //! The removal of a Solution's CRDs ([`deactivate`]), and the steps that undeploying, unimporting and deleting share
-//! with it.
+//! with it. [`leaving`] finds the objects to remove, [`remove_operators`] removes them in a safe order, and
+//! [`RemovalReport`] describes the result.
 
 use std::collections::BTreeSet;
 use std::iter;
 use std::time::Duration;
 
-use change::{ReleaseEntry, owner_of};
-use deployer::{Cluster, Object, ObjectRef};
+use kubernetes::{Cluster, Object, ObjectRef};
+use planner::{ReleaseEntry, owner_of};
 use schemars::JsonSchema;
 use schemas::{Namespace, SolutionName, Version};
 use serde::Serialize;
-use shelf::Record;
+use store::Record;
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
-use crate::apply::done::Done;
+use crate::apply::journal::WriteLog;
 use crate::apply::leased::Leased;
-use crate::apply::releases::{self, HelmHand};
-use crate::apply::withdraw;
-use crate::model::authority::Authority;
-use crate::model::cleanup::RemoveSets;
-use crate::model::error::Error;
-use crate::model::inventory;
-use crate::model::labelled::Place;
-use crate::model::look::look;
-use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
-use crate::model::needed::needed_by;
-use crate::model::obstacle::Obstacle;
-use crate::model::own;
-use crate::model::receipt::{ChangeSubject, Revision};
-use crate::model::record;
-use crate::model::state::ClusterState;
-use crate::model::uses::{EvenIfUsed, Use, check_free};
-use crate::model::verb::Verb;
-use crate::plan::default_account::DefaultAccount;
-use crate::plan::login;
-use crate::plan::program::program;
-use crate::plan::releases::uninstalled;
-use crate::plan::remaining::remaining;
-use crate::plan::rights::{
+use crate::apply::object_removal;
+use crate::apply::releases::{self, HelmRunner};
+use crate::decide::rights::{
     check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
 };
-use crate::plan::standing::StandingRelease;
-use crate::plan::uses::{Images, workloads};
-use crate::plan::withdrawal::Withdrawal;
+use crate::model::blocker::Blocker;
+use crate::model::error::{Error, EvenIfUsed, Use, check_free};
+use crate::model::writer::{Authority, Verb};
+use crate::objects::pull_secret::{self, DefaultAccount};
+use crate::objects::releases::program::program;
+use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::uninstalled;
+use crate::objects::uses::{Images, workloads};
+use crate::objects::withdrawal::{Withdrawal, remaining};
+use crate::records::cleanup::RemoveSets;
+use crate::records::dependencies::needed_by;
+use crate::records::inventory::{self, DeploymentPlace};
+use crate::records::namespace_record::{self, NamespaceRecord, namespace_reference};
+use crate::records::receipt::{ChangeSubject, Revision};
+use crate::records::record;
+use crate::records::state::ClusterState;
+use crate::records::storage::read_if_allowed;
 
 /// The objects that were removed, or would be, and those that are left.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct Undone {
+#[schemars(rename = "Undone")]
+pub struct RemovalReport {
     /// Every object that was applied before the removal, or would be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
@@ -67,7 +63,7 @@ pub struct Undone {
     pub revision: Option<Revision>,
 }
 
-impl Undone {
+impl RemovalReport {
     /// Returns an object that is treated differently in the two results, or in another position. Notes are not
     /// compared, since kept objects are not changed.
     #[must_use]
@@ -84,16 +80,16 @@ impl Undone {
     }
 
     /// Returns the removed objects, or those that would be removed in a dry run.
-    pub(crate) fn of<'a>(
-        done: Option<Done>,
+    pub(crate) fn new<'a>(
+        done: Option<WriteLog>,
         would: impl IntoIterator<Item = &'a ObjectRef>,
         notes: Vec<String>,
     ) -> Self {
-        let would = || Done {
+        let would = || WriteLog {
             removed: would.into_iter().map(ToString::to_string).collect(),
-            ..Done::default()
+            ..WriteLog::default()
         };
-        let Done {
+        let WriteLog {
             removed, revision, ..
         } = done.unwrap_or_else(would);
         Self {
@@ -140,12 +136,12 @@ pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
     applied.map(|object| object.to_string()).collect()
 }
 
-/// Returns the obstacles that other Solutions need the Solution in these namespaces.
+/// Returns the blockers that other Solutions need the Solution in these namespaces.
 pub(crate) fn still_needed(
     state: &ClusterState,
     solution: &SolutionName,
     spaces: &Spaces,
-) -> Vec<Obstacle> {
+) -> Vec<Blocker> {
     let leaves = |namespace: &Namespace| {
         spaces
             .iter()
@@ -155,15 +151,15 @@ pub(crate) fn still_needed(
         (!leaves(&space.namespace)).then(|| version.clone())
     };
     let needed = needed_by(state, solution, after).into_iter();
-    needed.map(Obstacle::from).collect()
+    needed.map(Blocker::from).collect()
 }
 
-/// Adds the obstacles to removing the packaged objects.
+/// Adds the blockers of the removal of the packaged objects.
 pub(crate) async fn check_carried(
     cluster: &Cluster,
     solution: &SolutionName,
     spaces: &Spaces,
-    obstacles: &mut Vec<Obstacle>,
+    obstacles: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let withdrawals = spaces.iter().map(|leave| &leave.carried);
     check_withdrawing(cluster, withdrawals.clone(), obstacles).await?;
@@ -195,7 +191,7 @@ pub(crate) async fn leaving<'a>(
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
     for space in spaces {
-        let place = Place {
+        let place = DeploymentPlace {
             cluster,
             authority,
             solution,
@@ -231,29 +227,32 @@ pub(crate) async fn leaving<'a>(
 
 /// Returns the objects of a Solution that its inventory does not name: the generated pull secret, and the record of a
 /// namespace administrator's deployment.
-async fn beside(place: Place<'_>, space: &NamespaceRecord) -> Result<Vec<ObjectRef>, Error> {
+async fn beside(
+    place: DeploymentPlace<'_>,
+    space: &NamespaceRecord,
+) -> Result<Vec<ObjectRef>, Error> {
     let (solution, namespace) = (place.solution, &space.namespace);
     let deployed = space.solutions.get(solution);
     let secret = deployed
         .and_then(|deployed| deployed.pull_secret.as_ref())
-        .filter(|secret| **secret == login::secret_name(solution));
+        .filter(|secret| **secret == pull_secret::secret_name(solution));
     let mut beside = Vec::new();
     if let Some(secret) = secret {
-        let reference = login::reference(namespace, secret);
-        let live = look(place.cluster, &reference).await?;
+        let reference = pull_secret::reference(namespace, secret);
+        let live = read_if_allowed(place.cluster, &reference).await?;
         let ours = live.filter(|live| owner_of(live, solution).is_ok());
         beside.extend(ours.map(|_| reference));
     }
     if let Authority::Namespace(_) = place.authority {
-        beside.push(own::reference(namespace, solution));
+        beside.push(namespace_record::own_reference(namespace, solution));
     }
     Ok(beside)
 }
 
-/// Returns the obstacle that another Solution of the namespace uses the generated pull secret of this one, which would
+/// Returns the blocker that another Solution of the namespace uses the generated pull secret of this one, which would
 /// be deleted.
-pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> Option<Obstacle> {
-    let login = login::secret_name(solution);
+pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> Option<Blocker> {
+    let login = pull_secret::secret_name(solution);
     let pulls = |name: &SolutionName| {
         let deployed = space.solutions.get(name);
         deployed.is_some_and(|deployed| deployed.pull_secret.as_ref() == Some(&login))
@@ -261,20 +260,20 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
     let mut others = space.solutions.keys().filter(|name| *name != solution);
     // A pull secret of the same name that belongs to the site is kept.
     let other = others.find(|name| pulls(solution) && pulls(name))?;
-    Some(Obstacle::LoginUsed {
+    Some(Blocker::LoginUsed {
         secret: login.clone(),
         namespace: space.namespace.clone(),
         solution: other.clone(),
     })
 }
 
-/// Returns the runner that uninstalls the releases in these namespaces. A missing program is an obstacle, and so is a
+/// Returns the runner that uninstalls the releases in these namespaces. A missing program is a blocker, and so is a
 /// release that was changed since an import stored it.
 pub(crate) async fn hand_for(
     solution: &SolutionName,
     spaces: &Spaces,
     change: &Change<'_>,
-) -> Result<Option<HelmHand>, Error> {
+) -> Result<Option<HelmRunner>, Error> {
     let releases = || spaces.iter().flat_map(Leave::releases);
     if releases().next().is_none() {
         return Ok(None);
@@ -283,14 +282,14 @@ pub(crate) async fn hand_for(
     let helm = program(change.helm, &mut obstacles).await?;
     for release in releases() {
         let (name, known) = (&release.name, &release.revisions);
-        let standing = StandingRelease::look(change.cluster, &release.namespace, name).await?;
+        let standing = StandingRelease::find(change.cluster, &release.namespace, name).await?;
         let standing = standing
             .filter(|standing| standing.is_of(solution, known) && !standing.is_known(known));
         let unknown = standing.filter(|standing| !change.accepted.contains(&standing.id()));
         obstacles.extend(unknown.map(|standing| standing.unknown(release)));
     }
     check_free(obstacles, &[])?;
-    Ok(helm.map(|helm| HelmHand::new(&helm, solution).accepting(&change.accepted)))
+    Ok(helm.map(|helm| HelmRunner::new(&helm, solution).accepting(&change.accepted)))
 }
 
 /// Removes the webhooks in these namespaces that are to be removed and prevent a Lease from being taken. Returns the
@@ -305,7 +304,7 @@ pub(crate) async fn clear(
         cleared.extend(leave.carried.clear(change.cluster, solution).await?);
         for release in leave.releases() {
             let going = releases::interceptors(change.cluster, solution, release).await?;
-            cleared.extend(withdraw::clear(change.cluster, &going).await?);
+            cleared.extend(object_removal::clear(change.cluster, &going).await?);
         }
     }
     Ok(cleared)
@@ -330,10 +329,10 @@ pub(crate) async fn note_releases(
 }
 
 /// Removes the objects of a Solution in these namespaces, one namespace after the other. Webhooks that could refuse
-/// later removals are removed first in all of them, and releases on which others depend last.
+/// later removals are removed first in all of them, and releases on which other releases depend last.
 pub(crate) async fn remove_operators(
     leased: &mut Leased<'_>,
-    hand: Option<&HelmHand>,
+    hand: Option<&HelmRunner>,
     solution: &SolutionName,
     spaces: &mut Spaces,
     deadline: Duration,
@@ -365,6 +364,7 @@ pub(crate) async fn remove_operators(
         uninstall(hand, &first, &namespace, leased).await?;
         let carried = &mut leave.carried;
         carried.take_disarmed(leased, solution, deadline).await?;
+        // Packaged objects may use these releases until they are deleted.
         uninstall(hand, &last, &namespace, leased).await?;
         leave.carried.forget(leased, solution, &namespace).await?;
         remove_operator(leased, solution, leave, deadline).await?;
@@ -386,7 +386,7 @@ async fn disarm(
 }
 
 async fn uninstall(
-    hand: Option<&HelmHand>,
+    hand: Option<&HelmRunner>,
     releases: &[ReleaseEntry],
     home: &Namespace,
     leased: &mut Leased<'_>,
@@ -399,6 +399,8 @@ async fn uninstall(
     Ok(())
 }
 
+/// Removes the objects of an operator from a namespace, and updates the records, labels and pull secrets of the
+/// namespace.
 async fn remove_operator(
     leased: &mut Leased<'_>,
     solution: &SolutionName,
@@ -419,7 +421,7 @@ async fn remove_operator(
     // that an interruption has left.
     let last = match leased.authority {
         Authority::Cluster => None,
-        Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
+        Authority::Namespace(_) => Some(namespace_record::own_reference(&namespace, solution)),
     };
     own.retain(|object| Some(object) != last.as_ref());
     leased.wait_gone(own.iter().cloned(), deadline).await?;
@@ -446,7 +448,7 @@ async fn release_default_account(
 ) -> Result<(), Error> {
     let reference = DefaultAccount::reference(&space.namespace);
     let decide = |live: Option<&Object>| {
-        let Some(account) = live.map(DefaultAccount::of) else {
+        let Some(account) = live.map(DefaultAccount::from_account) else {
             return Ok(None);
         };
         let without = account.clone().deployed(solution, None, space);
@@ -464,12 +466,12 @@ pub async fn deactivate(
     change: &Change<'_>,
     solution: &SolutionName,
     even_if_used: EvenIfUsed,
-) -> Result<Undone, Error> {
+) -> Result<RemovalReport, Error> {
     let cluster = change.cluster;
     let decide = async |state: &ClusterState| {
-        let definitions = Definitions::of(cluster, solution).await?;
+        let definitions = Definitions::read(cluster, solution).await?;
         if definitions.is_empty() {
-            return Err(Obstacle::NotActive {
+            return Err(Blocker::NotActive {
                 solution: solution.clone(),
             }
             .into());
@@ -477,9 +479,9 @@ pub async fn deactivate(
         let mut obstacles = deployed(state, solution, None);
         let (in_use, mut uses) = definitions.used(cluster).await?;
         obstacles.extend(in_use);
-        let images = Images::of(&state.records, |record| record.name == *solution)?;
+        let images = Images::select(&state.records, |record| record.name == *solution)?;
         let running = workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?;
-        obstacles.extend(Obstacle::used(solution.as_str(), &running));
+        obstacles.extend(Blocker::used(solution.as_str(), &running));
         uses.extend(running);
         let (authority, own) = (&Authority::Cluster, definitions.own());
         check_removing(cluster, authority, iter::empty(), own, &mut obstacles).await?;
@@ -499,8 +501,8 @@ pub async fn deactivate(
     let mut needs = of_change();
     needs.running();
     let ((definitions, uses), done) = change.make(&needs, about, decide, act).await?;
-    let undone = Undone::of(done, definitions.own(), definitions.notes());
-    Ok(Undone { uses, ..undone })
+    let undone = RemovalReport::new(done, definitions.own(), definitions.notes());
+    Ok(RemovalReport { uses, ..undone })
 }
 
 /// Removes versions. They are removed from the ConfigMap for upstream's controllers first, since nothing would correct
@@ -518,23 +520,23 @@ pub(crate) async fn forget_versions(
     leased.wait_gone(records, deadline).await
 }
 
-/// Returns an obstacle for each deployment of a Solution, in any version or in this one.
+/// Returns a blocker for each deployment of a Solution, in any version or in this one.
 pub(crate) fn deployed(
     state: &ClusterState,
     solution: &SolutionName,
     version: Option<&Version>,
-) -> Vec<Obstacle> {
+) -> Vec<Blocker> {
     let wanted = |running: &Version| version.is_none_or(|version| running == version);
     let deployments = state.deployments(solution);
-    let mut deployed: Vec<Obstacle> = deployments
+    let mut deployed: Vec<Blocker> = deployments
         .filter(|(_, running)| wanted(running))
-        .map(|(space, running)| Obstacle::Deployed {
+        .map(|(space, running)| Blocker::Deployed {
             solution: solution.clone(),
             version: running.clone(),
             environment: space.environment.clone(),
         })
         .collect();
-    // An environment may have several namespaces. The records are sorted by environment, so duplicates are adjacent.
+    // An environment may have multiple namespaces. The records are sorted by environment, so duplicates are adjacent.
     deployed.dedup();
     deployed
 }
@@ -542,15 +544,16 @@ pub(crate) fn deployed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::namespace_record::Deployed;
-    use crate::model::namespace_record::{self, tests::namespace_record};
+    use crate::records::namespace_record;
+    use crate::records::namespace_record::DeployedSolution;
+    use crate::records::namespace_record::tests::namespace_record;
 
     #[test]
     fn a_login_stays_while_another_solution_pulls_with_it() {
         let space = |solutions: [(&str, &str); 2]| {
             let mut space = namespace_record("prod", "prod");
             for (solution, secret) in solutions {
-                let deployed = Deployed {
+                let deployed = DeployedSolution {
                     pull_secret: Some(secret.parse().unwrap()),
                     ..namespace_record::tests::deployed("1.0.0")
                 };

@@ -13,18 +13,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use change::vocabulary as v;
-use deployer::{Cluster, Conflicts, LeaseGuard, LeaseRequest, Object, ObjectRef, limits};
+use kubernetes::{Cluster, ConflictPolicy, LeaseGuard, LeaseRequest, Object, ObjectRef, limits};
+use planner::vocabulary as v;
+use progress::ProgressSink;
 use schemas::EnvironmentName;
 use tokio::time::Instant;
-use watch::Tell;
 
 use crate::limits::CLUSTER_LEASE_WAIT;
-use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::record;
-use crate::model::writer::{Turn, Writer};
+use crate::model::writer::{Authority, LeaseConflictPolicy, Writer};
+use crate::records::record;
 
 /// The time for which a dead writer blocks the next one. Live writers renew much earlier.
 const TIME_TO_LIVE: Duration = Duration::from_secs(30);
@@ -36,7 +35,7 @@ pub(crate) struct LeaseCandidate<'a> {
     pub(crate) authority: &'a Authority,
     pub(crate) environments: &'a BTreeSet<EnvironmentName>,
     pub(crate) writer: &'a Writer,
-    pub(crate) tell: Tell<'a, Event>,
+    pub(crate) tell: ProgressSink<'a, Event>,
     /// The time of the plan, if the change is applied only when it still matches that plan.
     pub(crate) planned: Option<SystemTime>,
 }
@@ -89,9 +88,11 @@ impl Lock {
         }
         // Other writers hold the cluster's Lease only for a moment if their change has its own Lease.
         let turn = match (authority, writer.turn) {
-            (Authority::Cluster, Turn::Refuse) => Turn::Wait(CLUSTER_LEASE_WAIT),
-            (Authority::Cluster, Turn::Wait(longest)) => {
-                Turn::Wait(longest.max(CLUSTER_LEASE_WAIT))
+            (Authority::Cluster, LeaseConflictPolicy::Refuse) => {
+                LeaseConflictPolicy::Wait(CLUSTER_LEASE_WAIT)
+            }
+            (Authority::Cluster, LeaseConflictPolicy::Wait(longest)) => {
+                LeaseConflictPolicy::Wait(longest.max(CLUSTER_LEASE_WAIT))
             }
             (Authority::Namespace(_), turn) => turn,
         };
@@ -136,7 +137,7 @@ impl Lock {
         }
     }
 
-    /// Releases all Leases. Of several failures, the first is returned.
+    /// Releases all Leases. Of multiple failures, the first is returned.
     pub(crate) async fn release(self) -> Result<(), Error> {
         let mut released = Ok(());
         let environments = self.environments.into_values();
@@ -193,7 +194,7 @@ impl LeaseCandidate<'_> {
     async fn take<C: AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>>(
         self,
         request: &LeaseRequest,
-        turn: Turn,
+        turn: LeaseConflictPolicy,
         clearing: &mut Clearing<C>,
     ) -> Result<LeaseGuard, Error> {
         let began = Instant::now();
@@ -202,21 +203,21 @@ impl LeaseCandidate<'_> {
             let clock = self.writer.clock.clone();
             let held = match self.cluster.acquire_lease(request.clone(), clock).await {
                 Ok(lease) => return Ok(lease),
-                Err(deployer::Error::LeaseHeld(held)) => held,
+                Err(kubernetes::Error::LeaseHeld(held)) => held,
                 Err(error) => {
                     clearing.clear(error).await?;
                     continue;
                 }
             };
             match turn {
-                Turn::Wait(longest) if began.elapsed() < longest => {
+                LeaseConflictPolicy::Wait(longest) if began.elapsed() < longest => {
                     // Each holder is reported once while waiting.
                     if told.as_ref() != Some(&held.holder) {
                         told = Some(held.holder.clone());
                         (self.tell)(Event::Waiting(held));
                     }
                 }
-                _ => return Err(deployer::Error::LeaseHeld(held).into()),
+                _ => return Err(kubernetes::Error::LeaseHeld(held).into()),
             }
             tokio::time::sleep(limits::POLL).await;
         }
@@ -225,7 +226,7 @@ impl LeaseCandidate<'_> {
     /// Reports that another writer has held the Lease since the plan was made, which may therefore be outdated.
     fn tell_if_overtaken(self, lease: &LeaseGuard) {
         // If the other writer's clock is behind, the import stops instead and does not continue wrongly.
-        if self.planned.is_some() && lease.held_before() >= self.planned {
+        if self.planned.is_some() && lease.previous_renewal() >= self.planned {
             (self.tell)(Event::Overtaken);
         }
     }
@@ -238,7 +239,7 @@ struct Clearing<C> {
 }
 
 impl<C: AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>> Clearing<C> {
-    async fn clear(&mut self, error: deployer::Error) -> Result<(), Error> {
+    async fn clear(&mut self, error: kubernetes::Error) -> Result<(), Error> {
         match self.clear.take() {
             Some(clear) if error.is_unanswered_webhook() => {
                 self.cleared = clear().await?;
@@ -288,7 +289,7 @@ async fn make_home(cluster: &Cluster) -> Result<(), Error> {
     let namespace = Object::new(record::namespace())?;
     if cluster.get(namespace.reference()).await?.is_none() {
         cluster
-            .apply(&namespace, &v::manager(), Conflicts::Force)
+            .apply(&namespace, &v::manager(), ConflictPolicy::Force)
             .await?;
     }
     Ok(())

@@ -1,69 +1,63 @@
-//! The application of a plan: push, record, activate, deploy, wait. The cluster is written only after every image is in
-//! the registry, and repeating an import completes an interrupted one. [`Ready::apply`] is the entry point. The other
-//! changes of a cluster (such as undeploying) have their own modules and share [`change::Change`]. Everything that an
-//! import reports goes through [`veil`], which redacts sensitive values.
-
-mod announce;
-mod behind;
+//! The application of a plan: push, record, activate, deploy, wait. [`Ready::apply`] is the entry point. The cluster is
+//! written only after every image is in the registry, and repeating an import completes an interrupted one. Everything
+//! that an import reports goes through [`redact`], which removes sensitive values. The other changes of a cluster, such
+//! as undeploying, have their own modules and share [`change::Change`].
+//!
+//! An import that finds everything as desired takes a fast path. It writes nothing, so it takes no Lease and does not
+//! decide a second time. [`Ready::stands`] checks for this case, and [`Ready::outlast`] waits until the operator has
+//! proven stable.
 
 pub(crate) mod change;
-mod cleanup;
 mod definitions;
-pub(crate) mod delete;
 mod deploy;
-mod done;
 pub(crate) mod environment;
-mod handover;
-mod idle;
+mod helm_run;
 mod journal;
 mod leased;
 pub(crate) mod lifecycle;
 mod lock;
-mod migrate;
+mod object_removal;
 mod proof;
-pub(crate) mod releases;
+mod releases;
 mod rollback;
-mod several;
-pub(crate) mod site;
 mod steps;
-mod through;
 pub(crate) mod undeploy;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;
-mod withdraw;
-
-pub use lock::leased_environment;
 
 use std::collections::BTreeSet;
 
-use deployer::{Cluster, Object, ObjectRef};
+use kubernetes::{Cluster, Goal as ClusterGoal, Object, ObjectRef, Readiness, readiness};
+use planner::{Entry, intercepts, vocabulary as v};
+use progress::ProgressSink;
 use registry::{Client, PushReport};
 use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
-use shelf::Pushed;
+use serde_json::Value;
+use store::PushedBlobs;
 use validator::Finding;
-use watch::Tell;
 
-use crate::apply::done::Done;
-use crate::apply::leased::{Leased, LeasedDecision};
-use crate::apply::lock::LeaseCandidate;
-use crate::apply::migrate::migrate;
-use crate::model::authority::Authority;
+use self::definitions::migrate;
+use self::journal::WriteLog;
+use self::leased::{Leased, LeasedDecision};
+use self::lock::LeaseCandidate;
+pub use self::lock::leased_environment;
+use crate::choices::redact::{self, HiddenTexts};
+use crate::decide::decision::Decision;
+use crate::decide::deployment::Deployment;
+use crate::model::blocker::Blocker;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
-use crate::model::record;
-use crate::model::request::{Asked, ForgetSigners, Goal};
-use crate::model::signers::Memory;
-use crate::model::state::ClusterState;
+use crate::model::request::{ForgetSigners, Goal, PlanRequest};
+use crate::model::writer::Authority;
+use crate::objects::crd::PlannedCrd;
 use crate::plan::Ready;
-use crate::plan::crd::PlannedCrd;
-use crate::plan::decision::Decision;
-use crate::plan::deployment::Deployment;
-use crate::plan::hidden::HiddenTexts;
-use crate::plan::veil;
+use crate::records::receipt::{ChangeSubject, Revision, Transition, VersionRun};
+use crate::records::receipts::Receipts;
+use crate::records::record::{self, RememberedSigners};
+use crate::records::state::ClusterState;
+use crate::records::storage;
 
 /// The outcome of an import.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -76,7 +70,7 @@ pub struct Receipt {
     pub archive_id: String,
     /// The outcome of pushing its blobs.
     #[serde(flatten)]
-    pub pushed: Pushed,
+    pub pushed: PushedBlobs,
     /// Every object that was created or changed.
     pub objects: Vec<String>,
     /// Every object that was removed.
@@ -105,30 +99,31 @@ impl Ready<'_> {
         self,
         client: &Client,
         cluster: &Cluster,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<Receipt, Error> {
         let deployment = self.decision.deployment.as_ref();
         let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
         let hidden = &hidden.unwrap_or_default();
-        let tell: Tell<'_, Event> = &|event| tell(veil::event(event, hidden));
+        let tell: ProgressSink<'_, Event> = &|event| tell(redact::event(event, hidden));
         // The future is on the heap because it is large and becomes part of the callers' futures.
         let applied = Box::pin(self.carry_out(client, cluster, hidden, tell)).await;
-        applied.map_err(|error| veil::error(error, hidden))
+        applied.map_err(|error| redact::error(error, hidden))
     }
 
+    /// Pushes the images, and writes to the cluster under the Leases unless everything is in place already.
     async fn carry_out(
         self,
         client: &Client,
         cluster: &Cluster,
         hidden: &HiddenTexts,
-        tell: Tell<'_, Event>,
+        tell: ProgressSink<'_, Event>,
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
         self.deadline.begin();
         if self.stands(cluster).await? {
             self.outlast(cluster).await?;
-            return Ok(self.receipt(&report, Done::default()));
+            return Ok(self.receipt(&report, WriteLog::default()));
         }
         let decide = async |cluster: &Cluster| {
             let what = self.decide_again(cluster).await?;
@@ -149,7 +144,7 @@ impl Ready<'_> {
                 (Authority::Namespace(_), None) => Ok(()),
             };
             // Redacted already here, since the receipt records the error.
-            written.map_err(|error| veil::error(error, hidden))
+            written.map_err(|error| redact::error(error, hidden))
         };
         let request = &self.asked.request;
         let candidate = LeaseCandidate {
@@ -165,14 +160,18 @@ impl Ready<'_> {
         Ok(self.receipt(&report, done))
     }
 
-    async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
-        let tell: Tell<'_, registry::Event> = &|event| tell(Event::Push(event));
+    async fn push(
+        &self,
+        client: &Client,
+        tell: ProgressSink<'_, Event>,
+    ) -> Result<PushReport, Error> {
+        let tell: ProgressSink<'_, registry::Event> = &|event| tell(Event::Push(event));
         Ok(self.images.push(client, tell).await?)
     }
 
     /// Returns the environments whose Leases the change needs.
     fn concerned(&self, decided: &Decision) -> BTreeSet<EnvironmentName> {
-        let Asked { id, request, .. } = &self.asked;
+        let PlanRequest { id, request, .. } = &self.asked;
         match (&request.authority, &request.goal) {
             (Authority::Namespace(_), _) => BTreeSet::new(),
             (Authority::Cluster, Goal::Activated) => decided.state.environments_with(id.name()),
@@ -182,7 +181,7 @@ impl Ready<'_> {
 
     /// Returns the subject that the receipt names.
     fn subject(&self, decided: &Decision) -> ChangeSubject {
-        let Asked {
+        let PlanRequest {
             id,
             record,
             request,
@@ -190,14 +189,14 @@ impl Ready<'_> {
         } = &self.asked;
         let of_version =
             ChangeSubject::of_solution(request.verb, id.name(), Some(id.version()), &decided.state);
-        let passage = |deployment: &Deployment| Passage {
+        let passage = |deployment: &Deployment| Transition {
             environment: deployment.place.environment.clone(),
             namespace: deployment.namespace().clone(),
             from: deployment
                 .standing
                 .as_ref()
-                .map(|standing| Ran::of(&decided.state, id.name(), standing)),
-            to: Some(Ran::from_archive(
+                .map(|standing| VersionRun::from_deployed(&decided.state, id.name(), standing)),
+            to: Some(VersionRun::from_archive(
                 &deployment.deployed,
                 Some(record.archive_id),
             )),
@@ -240,15 +239,15 @@ impl Ready<'_> {
             return Ok(());
         };
         let memory = Object::new(memory.to_object())?;
-        if decided.state.signers == Memory::default() {
+        if decided.state.signers == RememberedSigners::default() {
             leased.suppose_absent(memory.reference().clone());
         }
         leased.keep(memory.into_value()).await
     }
 
     /// Returns the new record of signers if it differs from the current one.
-    fn memory(&self, state: &ClusterState) -> Option<Memory> {
-        let Asked {
+    fn memory(&self, state: &ClusterState) -> Option<RememberedSigners> {
+        let PlanRequest {
             record, request, ..
         } = &self.asked;
         if state.has_archive(record) && request.allowed.forget == ForgetSigners::Refuse {
@@ -268,7 +267,7 @@ impl Ready<'_> {
             let decide = |live: Option<&Object>| {
                 let crd = plan(live)?;
                 if !planned.is_followed_by(&crd) {
-                    return Err(Obstacle::changed([reference]).into());
+                    return Err(Blocker::changed([reference]).into());
                 }
                 Ok(crd.written().cloned())
             };
@@ -281,7 +280,7 @@ impl Ready<'_> {
         leased.wait_settled(&crds, self.deadline.wait()).await
     }
 
-    fn receipt(&self, report: &PushReport, done: Done) -> Receipt {
+    fn receipt(&self, report: &PushReport, done: WriteLog) -> Receipt {
         let deployment = self.decision.deployment.as_ref();
         let target = |deployment: &Deployment| {
             let environment = deployment.place.environment.to_string();
@@ -302,4 +301,99 @@ impl Ready<'_> {
             findings: self.summary.findings.clone(),
         }
     }
+}
+
+impl Ready<'_> {
+    /// Checks whether everything is as desired and ready. If something is not ready, the import may have more to do
+    /// than wait.
+    pub(crate) async fn stands(&self, cluster: &Cluster) -> Result<bool, Error> {
+        if !self.changes_nothing()? || !self.is_told(cluster).await? {
+            return Ok(false);
+        }
+        // This change may complete an earlier incomplete one.
+        if !Receipts::read_incomplete(cluster).await?.all.is_empty() {
+            return Ok(false);
+        }
+        match &self.decision.deployment {
+            Some(deployment) => works(deployment, cluster).await,
+            None => Ok(true),
+        }
+    }
+
+    /// Checks whether every record, object and release would stay the same.
+    fn changes_nothing(&self) -> Result<bool, Error> {
+        let decision = &self.decision;
+        let state = &decision.state;
+        let is_same = self.is_done()
+            && self.asked.request.authority == Authority::Cluster
+            && self.memory(state).is_none()
+            && self.summary.migrations.is_empty()
+            && decision.deployment.as_ref().is_none_or(|deployment| {
+                let place = state.namespace(deployment.namespace());
+                place == Some(&deployment.place) && deployment.changes_nothing()
+            });
+        Ok(is_same && self.unchanged.is_all_of(decision.tried(&self.asked)?.len()))
+    }
+
+    /// Checks whether the ConfigMaps for upstream's controllers match the records.
+    async fn is_told(&self, cluster: &Cluster) -> Result<bool, Error> {
+        let state = &self.decision.state;
+        let projection = record::projection(&state.records, &state.active);
+        let available = storage::reference(v::AVAILABLE);
+        let mut told = vec![(available, projection)];
+        if let Some(Deployment { place, .. }) = &self.decision.deployment {
+            let namespace = place.namespace.as_str();
+            let name = v::ENVIRONMENT_CONFIG;
+            let reference = ObjectRef::namespaced("v1", "ConfigMap", namespace, name);
+            let config = environment::config(&place.namespace, &place.versions());
+            told.push((reference, config));
+        }
+        let references: Vec<&ObjectRef> = told.iter().map(|(reference, _)| reference).collect();
+        let live = cluster.get_all(&references).await?.into_iter();
+        let data = |object: &Value| object["data"].as_object().cloned().unwrap_or_default();
+        let mut both = told.iter().zip(live);
+        Ok(both.all(|((_, wanted), live)| {
+            live.is_some_and(|live| data(live.as_value()) == data(wanted))
+        }))
+    }
+
+    /// Waits until the operator has been ready for long enough to count as stable.
+    pub(crate) async fn outlast(&self, cluster: &Cluster) -> Result<(), Error> {
+        let deployment = self.decision.deployment.as_ref();
+        let operator = deployment.and_then(|deployment| Some((deployment, deployment.operator()?)));
+        let Some((deployment, operator)) = operator else {
+            return Ok(());
+        };
+        let namespace = deployment.namespace().as_str();
+        let operator = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
+        let wait = self.deadline.wait();
+        Ok(cluster
+            .wait(&[ClusterGoal::Rollout(operator)], wait, &|_| ())
+            .await?)
+    }
+}
+
+/// Checks whether the workloads of a deployment are ready.
+async fn works(deployment: &Deployment, cluster: &Cluster) -> Result<bool, Error> {
+    if let Some(operator) = deployment.operator() {
+        let namespace = deployment.namespace().as_str();
+        let state = cluster.rollout_state(namespace, operator).await?;
+        if state.is_none_or(|(_, state)| state.awaited.is_some()) {
+            return Ok(false);
+        }
+    }
+    let entries = deployment.change.inventory.entries.iter();
+    // Jobs may have been deleted after they ran, and webhooks and API services depend only on the Services that they
+    // call.
+    let stays =
+        |entry: &&Entry| entry.part.is_some() && entry.is_awaited() && entry.inputs.is_none();
+    let awaited: Vec<ObjectRef> = entries
+        .filter(stays)
+        .map(Entry::reference)
+        .filter(|object| !intercepts(object))
+        .collect();
+    let awaited: Vec<&ObjectRef> = awaited.iter().collect();
+    let live = cluster.get_all(&awaited).await?;
+    let is_ready = |live| readiness(live) == Readiness::Ready;
+    Ok(live.iter().all(|live| live.as_ref().is_some_and(is_ready)))
 }

@@ -5,18 +5,17 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use change::{DesiredObject, check_owner, owner_of, vocabulary as v, without_server_fields};
-use deployer::{Leases, Object, ObjectRef, Probe, Stuck};
+use kubernetes::{HeldLeases, Object, ObjectRef, PodProblem, Probe};
+use planner::{DesiredObject, check_owner, owner_of, vocabulary as v, without_server_fields};
 use schemas::SolutionName;
 use serde_json::{Value, json};
 
 use crate::apply::leased::Leased;
-use crate::model::error::Error;
+use crate::decide::deployment::Deployment;
+use crate::decide::proof::{ANY, Proof};
+use crate::model::error::{Error, FailedPull};
 use crate::model::event::Event;
-use crate::model::unpulled::Unpulled;
 use crate::plan::Ready;
-use crate::plan::deployment::Deployment;
-use crate::plan::proof::{ANY, Proof};
 
 /// The program that the pod asks for, which no image has.
 const NO_PROGRAM: &str = "/solution-pull-proof";
@@ -37,7 +36,7 @@ struct Proving<'a> {
     account: Option<&'a Object>,
     /// The longest time without any visible progress.
     wait: Duration,
-    leases: &'a Leases,
+    leases: &'a HeldLeases,
 }
 
 impl Ready<'_> {
@@ -159,6 +158,7 @@ impl Proving<'_> {
         proven
     }
 
+    /// Creates the pods, which are added to `pods` for their removal, and waits until each has pulled the image.
     async fn pull(&self, leased: &mut Leased<'_>, pods: &mut Vec<Pulling>) -> Result<(), Error> {
         // All pods are created before the first one is awaited, so that the nodes pull in parallel.
         for architecture in self.proof.places() {
@@ -204,7 +204,7 @@ impl Proving<'_> {
     async fn make(&self, pod: &Object, leased: &mut Leased<'_>) -> Result<Probe, Error> {
         leased.lock.check()?;
         let made = leased.cluster.probe(pod, &v::manager(), self.leases).await;
-        if !matches!(made, Err(deployer::Error::Changed { .. })) {
+        if !matches!(made, Err(kubernetes::Error::Changed { .. })) {
             return Ok(made?);
         }
         let reference = pod.reference();
@@ -221,8 +221,8 @@ impl Proving<'_> {
     fn unpulled(&self, architecture: Option<&String>, error: Error) -> Error {
         let proof = self.proof;
         match error {
-            Error::Cluster(source @ deployer::Error::Pull(_)) => {
-                Error::Unpulled(Box::new(Unpulled {
+            Error::Cluster(source @ kubernetes::Error::Pull(_)) => {
+                Error::Unpulled(Box::new(FailedPull {
                     image: proof.image.clone(),
                     architecture: architecture.cloned(),
                     namespace: proof.namespace.clone(),
@@ -243,7 +243,7 @@ impl Proving<'_> {
         let few = json!({ "cpu": "10m", "memory": "32Mi" });
         let mut spec = json!({
             "restartPolicy": "Never",
-            "activeDeadlineSeconds": deployer::limits::PULLING.as_secs(),
+            "activeDeadlineSeconds": kubernetes::limits::PULLING.as_secs(),
             "terminationGracePeriodSeconds": 0,
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
@@ -324,26 +324,26 @@ fn has_no_node(error: &Error) -> bool {
         return false;
     };
     match &unpulled.source {
-        deployer::Error::Pull(failure) => failure.stuck == Stuck::Unschedulable,
+        kubernetes::Error::Pull(failure) => failure.stuck == PodProblem::Unschedulable,
         _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use deployer::{PullFailure, PullProblem};
+    use kubernetes::{PullFailure, PullProblem};
 
     use super::*;
 
-    fn failed(stuck: Stuck) -> Result<(), Error> {
-        Err(Error::Unpulled(Box::new(Unpulled {
+    fn failed(stuck: PodProblem) -> Result<(), Error> {
+        Err(Error::Unpulled(Box::new(FailedPull {
             image: "app".to_owned(),
             architecture: None,
             namespace: "prod".parse().unwrap(),
             secret: None,
             host: "r.test".to_owned(),
             authorities: None,
-            source: deployer::Error::Pull(Box::new(PullFailure {
+            source: kubernetes::Error::Pull(Box::new(PullFailure {
                 pod: "pull".to_owned(),
                 node: None,
                 stuck,
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn an_architecture_without_a_node_for_the_pod_is_left_out_where_another_one_pulls() {
-        let homeless = || failed(Stuck::Unschedulable);
+        let homeless = || failed(PodProblem::Unschedulable);
         let none = || Err("no node can run the pod, pod pull".to_owned());
         let both = judged(vec![("amd64", Ok(())), ("arm64", Ok(()))]);
         assert_eq!(both, Ok(String::new()));
@@ -375,7 +375,7 @@ mod tests {
         let neither = judged(vec![("amd64", homeless()), ("arm64", homeless())]);
         assert_eq!(neither, none());
         assert_eq!(judged(vec![("", homeless())]), none());
-        let missing = failed(Stuck::Pull(PullProblem::NotFound));
+        let missing = failed(PodProblem::Pull(PullProblem::NotFound));
         let words = "the image cannot be pulled: the registry does not have the image, pod pull";
         let missing = judged(vec![("amd64", Ok(())), ("arm64", missing)]);
         assert_eq!(missing, Err(words.to_owned()));

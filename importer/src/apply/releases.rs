@@ -1,6 +1,6 @@
 //! Installs, upgrades, rolls back and uninstalls releases with Helm. While Helm runs, the release's objects are
 //! inspected for problems, since Helm rolls back objects that do not become ready and their state is lost.
-//! [`Ready::bring_release`] and [`HelmHand::uninstall`] are the main entry points.
+//! [`Ready::bring_release`] and [`HelmRunner::uninstall`] are the main entry points.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -9,42 +9,42 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use change::{
-    Adopt, Holder, Inverse, Mend, ReleaseEntry, ReleaseStep, holder, intercepts, vocabulary as v,
+use helm::{ClusterAccess, Helm, HelmError, HelmHome, PostRenderer, Release, Upgrade};
+use kubernetes::{
+    Cluster, ConflictPolicy, Goal, MissedDeadline, Object, ObjectRef, ObjectStatus, PodProblem,
+    Readiness, UnreadyObject, UnreadyObjects,
 };
-use deployer::{
-    Cluster, Conflicts, Goal, MissedDeadline, Object, ObjectRef, Settled, Standing, Stuck, Unready,
-    Unsettled,
-};
-use helm::{ClusterAccess, Helm, HelmError, Home, PostRenderer, Release, Upgrade};
 use manifests::is_definition;
+use planner::{
+    AdoptionPolicy, Holder, Recovery, ReleaseEntry, ReleaseStep, RollbackPlan, holder, intercepts,
+    vocabulary as v,
+};
+use progress::Cancel;
 use schemas::{Namespace, SolutionName};
 use tokio::time::{Instant, sleep};
-use watch::Cancel;
 
-use crate::apply::behind::Behind;
+use crate::apply::helm_run::{self, Sending, revisions};
 use crate::apply::leased::Leased;
-use crate::apply::through::{self, Sending, revisions};
-use crate::limits;
-use crate::model::deadline::Deadline;
+use crate::apply::rollback::StatefulSetSelection;
+use crate::decide::deployment::Deployment;
+use crate::model::blocker::Blocker;
 use crate::model::error::Error;
 use crate::model::event::{Event, ReleaseChange};
-use crate::model::look::look_all;
-use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::Obstacle;
+use crate::model::request::Deadline;
+use crate::objects::losses;
+use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::{PlannedRelease, is_hook, is_kept, sent};
 use crate::plan::Ready;
-use crate::plan::deployment::Deployment;
-use crate::plan::losses;
-use crate::plan::releases::{PlannedRelease, is_hook, is_kept, sent};
-use crate::plan::standing::StandingRelease;
-use crate::renderer;
+use crate::records::namespace_record::NamespaceRecord;
+use crate::records::storage::read_all_if_allowed;
+use crate::{limits, renderer};
 
 /// The kinds whose objects can show that they wait for something.
 const AWAITED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "Pod"];
 
 /// A runner of Helm for the releases of a Solution in an environment.
 #[derive(Clone, Debug)]
-pub(crate) struct HelmHand {
+pub(crate) struct HelmRunner {
     helm: Helm,
     /// The Solution whose releases are changed.
     solution: SolutionName,
@@ -52,7 +52,7 @@ pub(crate) struct HelmHand {
     accepted: BTreeSet<String>,
 }
 
-impl HelmHand {
+impl HelmRunner {
     pub(crate) fn new(helm: &Helm, solution: &SolutionName) -> Self {
         Self {
             helm: helm.clone(),
@@ -67,8 +67,8 @@ impl HelmHand {
         Self { accepted, ..self }
     }
 
-    fn at<'a>(&'a self, home: &'a Namespace, recorded: &'a ReleaseEntry) -> through::Release<'a> {
-        through::Release {
+    fn at<'a>(&'a self, home: &'a Namespace, recorded: &'a ReleaseEntry) -> helm_run::Release<'a> {
+        helm_run::Release {
             recorded,
             home,
             solution: &self.solution,
@@ -86,7 +86,7 @@ impl HelmHand {
         leased.lock.check()?;
         let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
-        let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
+        let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
         let Some(standing) = standing.filter(|standing| standing.is_of(&self.solution, &known))
         else {
             return Ok(());
@@ -118,12 +118,14 @@ impl HelmHand {
             Ok(ControlFlow::Continue(()))
         };
         let release_at = self.at(home, release);
-        let run = through::run(leased, &self.helm, &release_at, None, work, look);
+        let run = helm_run::run(leased, &self.helm, &release_at, None, work, look);
         run.await?.map_err(|error| failed(release, error))?;
         leased.removed(release.to_string());
         Ok(())
     }
 
+    /// Rolls a release back to an earlier revision. An unrecorded newest revision is an error, since Helm would act on
+    /// the objects in it.
     async fn roll_back(
         &self,
         release: &ReleaseEntry,
@@ -138,7 +140,7 @@ impl HelmHand {
         });
         let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
-        let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
+        let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
         let objects = match &standing {
             Some(standing) if !standing.is_known(&known) => {
                 return Err(standing.unknown(release).into());
@@ -146,7 +148,7 @@ impl HelmHand {
             Some(standing) => sent(cluster, &standing.newest, release).await?,
             None => Vec::new(),
         };
-        let mut behind = Behind::of(objects.iter().map(Object::reference));
+        let mut behind = StatefulSetSelection::new(objects.iter().map(Object::reference));
         // If Helm itself has started the rollback, pods may be left behind already.
         behind.look(leased).await;
         let mut done = self
@@ -169,9 +171,9 @@ impl HelmHand {
 
     async fn roll_back_once(
         &self,
-        release: &through::Release<'_>,
+        release: &helm_run::Release<'_>,
         revision: u32,
-        behind: &mut Behind,
+        behind: &mut StatefulSetSelection,
         leased: &mut Leased<'_>,
     ) -> Result<Result<(), HelmError>, Error> {
         let (of, wait) = (release.recorded.clone(), limits::RELEASE_WAIT);
@@ -184,7 +186,7 @@ impl HelmHand {
             sleep(limits::RELEASE_LOOK).await;
             Ok(ControlFlow::Continue(()))
         };
-        let done = through::run(leased, &self.helm, release, None, work, look).await;
+        let done = helm_run::run(leased, &self.helm, release, None, work, look).await;
         behind.end(leased).await;
         done
     }
@@ -214,14 +216,14 @@ impl Ready<'_> {
                 ..before.clone()
             });
         }
-        if mend != Mend::Nothing {
+        if mend != Recovery::Nothing {
             // Requests of an interrupted run of Helm have ended by then, so they cannot interfere.
             leased.lock.settled(leased.cluster.timeout()).await;
         }
         match mend {
-            Mend::Nothing => {}
-            Mend::Uninstall => hand.uninstall(before, home, leased).await?,
-            Mend::RollBack(revision) => hand.roll_back(before, home, revision, leased).await?,
+            Recovery::Nothing => {}
+            Recovery::Uninstall => hand.uninstall(before, home, leased).await?,
+            Recovery::RollBack(revision) => hand.roll_back(before, home, revision, leased).await?,
         }
         self.upgrade(&hand, deployment, planned, leased).await?;
         leased.changed(release.to_string());
@@ -229,8 +231,8 @@ impl Ready<'_> {
         self.record_progress(deployment, leased).await
     }
 
-    fn hand(&self, helm: &Helm) -> HelmHand {
-        HelmHand::new(helm, self.asked.id.name())
+    fn hand(&self, helm: &Helm) -> HelmRunner {
+        HelmRunner::new(helm, self.asked.id.name())
     }
 
     /// Records the current revision of a release.
@@ -240,7 +242,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (cluster, name) = (leased.cluster, &release.name);
-        let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
+        let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
         let revision = standing.as_ref().map(StandingRelease::revision);
         leased.released(ReleaseEntry {
             revision,
@@ -266,7 +268,7 @@ impl Ready<'_> {
     /// Installs or upgrades a release with Helm, and inspects its objects meanwhile.
     async fn upgrade(
         &self,
-        hand: &HelmHand,
+        hand: &HelmRunner,
         deployment: &Deployment,
         planned: &PlannedRelease,
         leased: &mut Leased<'_>,
@@ -295,7 +297,7 @@ impl Ready<'_> {
             .iter()
             .map(Object::reference)
             .filter(|object| AWAITED.contains(&object.gvk.kind.as_str()));
-        let mut watching = Watching::of(awaited.cloned().collect(), &self.deadline);
+        let mut watching = Watching::watch(awaited.cloned().collect(), &self.deadline);
         let sending = Sending {
             objects: &planned.objects,
             replaced: planned.replaced.iter().map(|object| &object.live).collect(),
@@ -304,7 +306,7 @@ impl Ready<'_> {
         };
         let release_at = hand.at(&deployment.place.namespace, before(deployment, release));
         let look = async |leased: &Leased<'_>| watching.look(leased).await;
-        let run = through::run(leased, &hand.helm, &release_at, Some(sending), work, look);
+        let run = helm_run::run(leased, &hand.helm, &release_at, Some(sending), work, look);
         let done = run.await?;
         let Err(said) = done else {
             watching.tell_ready(leased).await;
@@ -317,7 +319,7 @@ impl Ready<'_> {
                 Error::Unready {
                     release: release.to_string(),
                     said,
-                    source: Box::new(deployer::Error::Unsettled(Box::new(seen))),
+                    source: Box::new(kubernetes::Error::UnreadyObjects(Box::new(seen))),
                 }
             }
             (_, said) => failed(release, said),
@@ -325,7 +327,7 @@ impl Ready<'_> {
     }
 
     /// Returns the inputs of an upgrade, after writing the planned objects into its directory.
-    fn run_of(&self, planned: &PlannedRelease, home: &Home) -> Result<UpgradeRun, Error> {
+    fn run_of(&self, planned: &PlannedRelease, home: &HelmHome) -> Result<UpgradeRun, Error> {
         let (id, release) = (&self.asked.id, &planned.recorded);
         let mut charts = self.asked.accepted.charts().iter();
         let chart = charts.find(|chart| chart.release.name == release.name);
@@ -345,8 +347,8 @@ impl Ready<'_> {
             timeout: self.deadline.within(planned.timeout),
             renderer,
             arguments,
-            take_ownership: self.asked.request.allowed.adopt.objects == Adopt::Allow,
-            force_conflicts: self.asked.request.allowed.conflicts == Conflicts::Force,
+            take_ownership: self.asked.request.allowed.adopt.objects == AdoptionPolicy::Allow,
+            force_conflicts: self.asked.request.allowed.conflicts == ConflictPolicy::Force,
             solution: id.name().clone(),
             description: format!("by solution: {id}"),
         })
@@ -357,7 +359,7 @@ impl Ready<'_> {
     /// Rolls back or uninstalls the releases that this change has changed or started to change, in reverse order.
     pub(crate) async fn take_back_releases(
         &self,
-        inverse: &Inverse,
+        inverse: &RollbackPlan,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
@@ -373,7 +375,7 @@ impl Ready<'_> {
                 continue;
             };
             let (cluster, name) = (leased.cluster, &release.name);
-            let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
+            let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
             if !standing.is_some_and(|standing| standing.is_back_at(back)) {
                 check_definitions(release, deployment, cluster).await?;
                 hand.roll_back(release, home, back, leased).await?;
@@ -409,7 +411,7 @@ pub(crate) async fn interceptors(
     release: &ReleaseEntry,
 ) -> Result<Vec<Object>, Error> {
     let (namespace, name, known) = (&release.namespace, &release.name, &release.revisions);
-    let standing = StandingRelease::look(cluster, namespace, name).await?;
+    let standing = StandingRelease::find(cluster, namespace, name).await?;
     let standing =
         standing.filter(|standing| standing.is_of(solution, known) && standing.is_known(known));
     let Some(standing) = standing else {
@@ -420,7 +422,10 @@ pub(crate) async fn interceptors(
         .iter()
         .filter(|object| intercepts(object.reference()) && !is_hook(object) && !is_kept(object));
     let references: Vec<&ObjectRef> = asked.map(Object::reference).collect();
-    let live = look_all(cluster, &references).await?.into_iter().flatten();
+    let live = read_all_if_allowed(cluster, &references)
+        .await?
+        .into_iter()
+        .flatten();
     let own = Holder::Release(namespace.as_str(), name.as_str());
     Ok(live.filter(|live| holder(live) == own).collect())
 }
@@ -436,7 +441,7 @@ pub(crate) async fn disarm(
         let may = |live: &Object| {
             is_same(live)
                 .then_some(())
-                .ok_or_else(|| Obstacle::changed([live.reference()]))
+                .ok_or_else(|| Blocker::changed([live.reference()]))
         };
         leased.remove(seen.reference(), may).await?;
     }
@@ -513,7 +518,8 @@ fn failed(release: &ReleaseEntry, source: HelmError) -> Error {
     }
 }
 
-/// Returns the record of a release from before this change, or the release itself if there is none.
+/// Returns the record of a release in the inventory before this change, or the release itself if it is not recorded
+/// there.
 fn before<'a>(deployment: &'a Deployment, release: &'a ReleaseEntry) -> &'a ReleaseEntry {
     let before = &deployment.change.before;
     let before = before.release(&release.namespace, &release.name);
@@ -521,14 +527,14 @@ fn before<'a>(deployment: &'a Deployment, release: &'a ReleaseEntry) -> &'a Rele
 }
 
 /// The inspection of a release's objects while Helm waits for them. It finds the reasons why they are not ready, and
-/// the pods that they leave behind when Helm rolls them back.
+/// the pods that a rollback by Helm leaves behind.
 struct Watching<'a> {
     objects: Vec<ObjectRef>,
-    behind: Behind,
+    behind: StatefulSetSelection,
     told: Mutex<BTreeMap<ObjectRef, String>>,
     began: Instant,
     /// The last reason why they were not ready.
-    seen: Option<Unsettled>,
+    seen: Option<UnreadyObjects>,
     deadline: &'a Deadline,
     /// The states of the objects when the run began. Events and conditions that belong to these states concern an
     /// earlier run.
@@ -540,9 +546,9 @@ struct Watching<'a> {
 }
 
 impl<'a> Watching<'a> {
-    fn of(objects: Vec<ObjectRef>, deadline: &'a Deadline) -> Self {
+    fn watch(objects: Vec<ObjectRef>, deadline: &'a Deadline) -> Self {
         Self {
-            behind: Behind::of(&objects),
+            behind: StatefulSetSelection::new(&objects),
             objects,
             told: Mutex::default(),
             began: Instant::now(),
@@ -562,25 +568,25 @@ impl<'a> Watching<'a> {
         self.behind.look(leased).await;
         let there = existing(leased, &self.objects).await;
         let states: BTreeMap<ObjectRef, ObservedState> =
-            there.iter().map(ObservedState::of).collect();
+            there.iter().map(ObservedState::observe).collect();
         let former = self.former.get_or_insert_with(|| states.clone()).clone();
-        let is_hopeless = |one: &Unready| {
+        let is_hopeless = |one: &UnreadyObject| {
             let (now, former) = (states.get(&one.object), former.get(&one.object));
             now.is_some_and(|now| {
                 now.is_late(former) || is_refused(one) && now.is_current(former, &one.object)
             })
         };
-        let tell = |standing: Standing| self.tell(leased, standing);
+        let tell = |standing: ObjectStatus| self.tell(leased, standing);
         let there = there
             .iter()
-            .map(|live| Goal::Settled(live.reference().clone()));
+            .map(|live| Goal::Ready(live.reference().clone()));
         let there: Vec<Goal> = there.collect();
         let settled = leased
             .cluster
             .wait(&there, limits::RELEASE_LOOK, &tell)
             .await;
         let mut is_still_hopeless = false;
-        if let Err(deployer::Error::Unsettled(mut found)) = settled
+        if let Err(kubernetes::Error::UnreadyObjects(mut found)) = settled
             && (found.cause().is_some() || found.has_failed())
         {
             // The duration counts from the start of the run, not of this inspection.
@@ -619,10 +625,10 @@ impl<'a> Watching<'a> {
     /// and its end stops the inspections.
     async fn tell_ready(&self, leased: &Leased<'_>) {
         for live in existing(leased, &self.objects).await {
-            let state = deployer::settled(&live);
-            if state == Settled::Ready {
+            let state = kubernetes::readiness(&live);
+            if state == Readiness::Ready {
                 let object = live.reference().clone();
-                let standing = Standing {
+                let standing = ObjectStatus {
                     object,
                     state,
                     awaited: None,
@@ -633,7 +639,7 @@ impl<'a> Watching<'a> {
     }
 
     /// Reports the state of an object unless it was the last one reported.
-    fn tell(&self, leased: &Leased<'_>, standing: Standing) {
+    fn tell(&self, leased: &Leased<'_>, standing: ObjectStatus) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let text = standing.to_string();
         if told.insert(standing.object.clone(), text.clone()) != Some(text) {
@@ -651,11 +657,11 @@ struct ObservedState {
 }
 
 impl ObservedState {
-    fn of(live: &Object) -> (ObjectRef, Self) {
+    fn observe(live: &Object) -> (ObjectRef, Self) {
         let state = Self {
             uid: live.uid().map(str::to_owned),
             generation: live.as_value()["metadata"]["generation"].as_u64(),
-            missed: MissedDeadline::of(live),
+            missed: MissedDeadline::find(live),
         };
         (live.reference().clone(), state)
     }
@@ -677,9 +683,9 @@ impl ObservedState {
 }
 
 /// Checks whether the API server refuses an object's pods because of the namespace's Pod Security level.
-fn is_refused(one: &Unready) -> bool {
+fn is_refused(one: &UnreadyObject) -> bool {
     let cause = one.cause.as_ref();
-    cause.is_some_and(|cause| cause.stuck == Stuck::PodSecurity)
+    cause.is_some_and(|cause| cause.stuck == PodProblem::PodSecurity)
 }
 
 /// Returns the objects that exist by now. Those of hooks are created and deleted during the run.
@@ -724,7 +730,7 @@ mod tests {
             let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": "web", "namespace": "prod", "uid": "a", "generation": 2},
                 "status": {"observedGeneration": observed, "conditions": [condition]}});
-            ObservedState::of(&Object::new(deployment).unwrap()).1
+            ObservedState::observe(&Object::new(deployment).unwrap()).1
         };
         let (missed, other) = ("ProgressDeadlineExceeded", "ReplicaSetUpdated");
         let late = state(2, missed, "later");

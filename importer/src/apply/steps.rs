@@ -7,30 +7,29 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use change::{
-    Claim, DesiredObject, Inventory, ObjectChange, Stage, Step, Tenure, asks_nobody, batches,
+use kubernetes::{Object, ObjectRef, Selector};
+use manifests::is_definition;
+use planner::{
+    Claim, DesiredObject, Inventory, ObjectChange, Ownership, Stage, Step, asks_nobody, batches,
     disarmed, scaled,
 };
-use deployer::{Object, ObjectRef, Selector};
-use manifests::is_definition;
 use schemas::KubernetesName;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
+use crate::apply::rollback::StatefulSetSelection;
+use crate::decide::deployment::Deployment;
+use crate::decide::proof::Network;
 use crate::limits;
-use crate::model::cleanup;
+use crate::model::blocker::Blocker;
 use crate::model::error::{Error, FailurePolicy};
 use crate::model::event::Event;
-use crate::model::inventory;
-use crate::model::obstacle::Obstacle;
 use crate::model::request::Nodes;
+use crate::objects::crd::{self, Judged, Users};
+use crate::objects::pull_secret::DefaultAccount;
 use crate::plan::Ready;
-use crate::plan::crd::{self, Judged, Users};
-use crate::plan::default_account::DefaultAccount;
-use crate::plan::deployment::Deployment;
-use crate::plan::network::Network;
+use crate::records::{cleanup, inventory};
 
 impl Ready<'_> {
     /// Records the inventory of a deployment, so that its objects are found after an interruption.
@@ -56,7 +55,7 @@ impl Ready<'_> {
     }
 
     /// Returns the inventory of a deployment in progress: the objects of this version, of the previous one and the pods
-    /// of the proof, with their UIDs as far as they are known by now.
+    /// of the proof, with the UIDs that are known by now.
     pub(crate) fn so_far(&self, deployment: &Deployment, leased: &Leased<'_>) -> Inventory {
         let (new, before) = (&deployment.change.inventory, &deployment.change.before);
         let proof = self.proof.as_ref();
@@ -165,6 +164,7 @@ impl Ready<'_> {
         Ok(())
     }
 
+    /// Writes the objects of these changes, after deleting those that are recreated.
     async fn bring_all(
         &self,
         deployment: &Deployment,
@@ -191,7 +191,7 @@ impl Ready<'_> {
                 return Ok(Some(object.clone()));
             }
             if !deployment.change.is_untouched(desired, live) {
-                return Err(Obstacle::changed([object.reference()]).into());
+                return Err(Blocker::changed([object.reference()]).into());
             }
             self.check_definition(object, live)?;
             Ok(Some(disarmed(&scaled(object, live)?, live)?))
@@ -212,7 +212,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let mut desired = changes.iter().map(|change| &change.desired);
-        let secret = desired.find(|desired| desired.tenure == Tenure::Sensitive);
+        let secret = desired.find(|desired| desired.ownership == Ownership::Sensitive);
         let planned = &deployment.change.inventory;
         let recorded = secret.and_then(|secret| planned.find(secret.object.reference()));
         if recorded.is_none_or(|recorded| recorded.uid.is_some()) {
@@ -245,7 +245,7 @@ impl Ready<'_> {
         written: &BTreeMap<ObjectRef, String>,
         desired: &DesiredObject,
         live: Option<&Object>,
-    ) -> Result<(), Obstacle> {
+    ) -> Result<(), Blocker> {
         let deployed = self.decision.state.namespaces_with(&deployment.solution);
         let claim = Claim {
             solution: &deployment.solution,
@@ -257,14 +257,14 @@ impl Ready<'_> {
     }
 
     /// Refuses to replace a CRD that the plan decided to keep.
-    fn check_definition(&self, object: &Object, live: Option<&Object>) -> Result<(), Obstacle> {
+    fn check_definition(&self, object: &Object, live: Option<&Object>) -> Result<(), Blocker> {
         let Some(live) = live.filter(|_| is_definition(object.as_value())) else {
             return Ok(());
         };
         let (version, written) = (self.asked.id.version(), crd::defined_by(live));
         match crd::judge(version, object.as_value(), live, written, Users::Here)? {
             Judged::Replaced => Ok(()),
-            Judged::Kept(_) => Err(Obstacle::changed([object.reference()])),
+            Judged::Kept(_) => Err(Blocker::changed([object.reference()])),
         }
     }
 
@@ -319,11 +319,14 @@ async fn restart_unpulled<'o>(
 /// Returns the live default account with the pull secrets of the deployment.
 fn default_account(deployment: &Deployment, live: Option<&Object>) -> Result<Object, Error> {
     let secret = deployment.deployed.pull_secret.as_ref();
-    let account = live.map(DefaultAccount::of).unwrap_or_default().deployed(
-        &deployment.solution,
-        secret.map(KubernetesName::as_str),
-        &deployment.place,
-    );
+    let account = live
+        .map(DefaultAccount::from_account)
+        .unwrap_or_default()
+        .deployed(
+            &deployment.solution,
+            secret.map(KubernetesName::as_str),
+            &deployment.place,
+        );
     Ok(Object::new(account.object(deployment.namespace()))?)
 }
 
@@ -346,7 +349,9 @@ pub(crate) async fn settle<'o>(
             let awaited: Vec<ObjectRef> =
                 awaited.map(|object| object.reference().clone()).collect();
             let settled = leased.wait_settled(&awaited, wait);
-            Behind::of(&awaited).during(leased, settled).await?
+            StatefulSetSelection::new(&awaited)
+                .during(leased, settled)
+                .await?
         }
     }
 }
@@ -406,7 +411,7 @@ async fn lacking(webhook: &Value, leased: &Leased<'_>) -> Result<Option<String>,
 }
 
 async fn has_endpoint(namespace: &str, service: &str, leased: &Leased<'_>) -> Result<bool, Error> {
-    let slices = deployer::Gvk::new("discovery.k8s.io/v1", "EndpointSlice");
+    let slices = kubernetes::Gvk::new("discovery.k8s.io/v1", "EndpointSlice");
     let of_service = Selector::label("kubernetes.io/service-name", service);
     let slices = leased
         .cluster

@@ -5,30 +5,28 @@
 use std::collections::BTreeSet;
 use std::iter;
 
-use deployer::Cluster;
+use kubernetes::Cluster;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version};
 
 use crate::apply::change::{Change, Run};
-use crate::apply::done::Done;
+use crate::apply::journal::WriteLog;
 use crate::apply::leased::{Leased, LeasedDecision};
 use crate::apply::lifecycle::{
-    Leave, Spaces, Undone, applied, check_carried, clear, hand_for, leaving, note_releases,
+    Leave, RemovalReport, Spaces, applied, check_carried, clear, hand_for, leaving, note_releases,
     remove_operators, shared_login, still_needed,
 };
 use crate::apply::lock::LeaseCandidate;
-use crate::apply::releases::HelmHand;
-use crate::model::authority::Authority;
-use crate::model::cleanup::RemoveSets;
-use crate::model::error::Error;
-use crate::model::namespace_record::{Deployed, NamespaceRecord};
-use crate::model::obstacle::{Above, Obstacle};
-use crate::model::receipt::ChangeSubject;
-use crate::model::sight::Sight;
-use crate::model::state::ClusterState;
-use crate::model::unmet::Unmet;
-use crate::model::uses::check_free;
-use crate::model::verb::Verb;
-use crate::plan::rights::{check_removing, of_change};
+use crate::apply::releases::HelmRunner;
+use crate::decide::rights::{check_removing, of_change};
+use crate::model::blocker::prerequisites::UnmetPrerequisite;
+use crate::model::blocker::{AdministratorTask, Blocker};
+use crate::model::error::{Error, check_free};
+use crate::model::writer::{Authority, Verb};
+use crate::records::cleanup::RemoveSets;
+use crate::records::namespace_record::{DeployedSolution, NamespaceRecord};
+use crate::records::receipt::ChangeSubject;
+use crate::records::state::ClusterState;
+use crate::records::visibility::UnreadableParts;
 
 /// The Solution to undeploy from an environment.
 #[derive(Clone, Copy, Debug)]
@@ -42,26 +40,26 @@ pub struct Undeployment<'a> {
     /// The choice to apply the sets for removal first, or to skip them.
     pub sets: RemoveSets,
     /// The version that must be deployed. Another one under the same name is refused.
-    pub brought: Option<Brought<'a>>,
+    pub brought: Option<FleetVersion<'a>>,
 }
 
 /// A version that a fleet has deployed.
 #[derive(Clone, Copy, Debug)]
-pub struct Brought<'a> {
+pub struct FleetVersion<'a> {
     /// The name of the fleet.
     pub fleet: &'a KubernetesName,
     /// The version.
     pub version: &'a Version,
 }
 
-impl Brought<'_> {
-    fn is(&self, deployed: &Deployed) -> bool {
+impl FleetVersion<'_> {
+    fn is(&self, deployed: &DeployedSolution) -> bool {
         let fleet = deployed.fleet.as_ref().map(|choices| choices.fleet());
         deployed.version == *self.version && fleet == Some(self.fleet)
     }
 }
 
-/// A Solution that will no longer need the undeployed one by then, because it was undeployed or upgraded earlier.
+/// A Solution that no longer needs the undeployed one, because an earlier step of the run undeploys or upgrades it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoLongerNeeding {
     /// The Solution.
@@ -73,18 +71,18 @@ pub struct NoLongerNeeding {
 }
 
 impl NoLongerNeeding {
-    /// Checks whether an obstacle is caused by this Solution's need of the undeployed one.
-    fn explains(&self, obstacle: &Obstacle) -> bool {
+    /// Checks whether a blocker is caused by this Solution's need of the undeployed one.
+    fn explains(&self, obstacle: &Blocker) -> bool {
         match obstacle {
-            Obstacle::Unmet(unmet) => match &**unmet {
-                Unmet::NeededBy {
+            Blocker::Unmet(unmet) => match &**unmet {
+                UnmetPrerequisite::NeededBy {
                     needed_by,
                     environment,
                     ..
                 } => *needed_by == self.solution && *environment == self.environment,
                 _ => false,
             },
-            Obstacle::LoginUsed {
+            Blocker::LoginUsed {
                 namespace,
                 solution,
                 ..
@@ -96,23 +94,23 @@ impl NoLongerNeeding {
 
 /// The condition on a decision.
 enum Expected<'a> {
-    /// No obstacles remain after these Solutions have changed.
+    /// No blockers remain after these Solutions have changed.
     FreeAfter(&'a [NoLongerNeeding]),
-    /// There are no obstacles and nothing happens that was not shown.
-    Shown(&'a Undone),
+    /// There are no blockers and nothing happens that was not shown.
+    Shown(&'a RemovalReport),
 }
 
 impl Expected<'_> {
-    /// Returns the obstacles that remain.
-    fn without(&self, mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
+    /// Returns the blockers that remain.
+    fn without(&self, mut obstacles: Vec<Blocker>) -> Vec<Blocker> {
         if let Self::FreeAfter(earlier) = self {
             obstacles.retain(|obstacle| !earlier.iter().any(|earlier| earlier.explains(obstacle)));
         }
         obstacles
     }
 
-    /// Returns the obstacle that an object would be removed or applied that was not shown.
-    fn unplanned(&self, spaces: &Spaces) -> Option<Obstacle> {
+    /// Returns the blocker that an object would be removed or applied that was not shown.
+    fn unplanned(&self, spaces: &Spaces) -> Option<Blocker> {
         let Self::Shown(shown) = self else {
             return None;
         };
@@ -126,14 +124,14 @@ impl Expected<'_> {
             applied.find(|object| !shown.applied.contains(object))
         };
         let object = removed.or_else(applied)?;
-        Some(Obstacle::Unplanned { object })
+        Some(Blocker::Unplanned { object })
     }
 }
 
 impl Undeployment<'_> {
     /// Stops the operator and removes its objects. Objects that the operator created for its users (custom resources
     /// and their dependents) are kept.
-    pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
+    pub async fn carry_out(&self, change: &Change<'_>) -> Result<RemovalReport, Error> {
         self.undeploy(change, &Expected::FreeAfter(&[])).await
     }
 
@@ -141,11 +139,11 @@ impl Undeployment<'_> {
     pub async fn carry_out_as_shown(
         &self,
         change: &Change<'_>,
-        shown: &Undone,
-    ) -> Result<Undone, Error> {
+        shown: &RemovalReport,
+    ) -> Result<RemovalReport, Error> {
         let anew = self.foresee(change, &[]).await?;
         if let Some(object) = shown.differs(&anew) {
-            return Err(Obstacle::NotAsShown { object }.into());
+            return Err(Blocker::NotAsShown { object }.into());
         }
         self.undeploy(change, &Expected::Shown(shown)).await
     }
@@ -155,7 +153,7 @@ impl Undeployment<'_> {
         &self,
         change: &Change<'_>,
         earlier: &[NoLongerNeeding],
-    ) -> Result<Undone, Error> {
+    ) -> Result<RemovalReport, Error> {
         let dry = Change {
             run: Run::Dry,
             ..change.clone()
@@ -163,11 +161,12 @@ impl Undeployment<'_> {
         self.undeploy(&dry, &Expected::FreeAfter(earlier)).await
     }
 
+    /// Undeploys the Solution if the decision under the Leases has the expected effects.
     async fn undeploy(
         &self,
         change: &Change<'_>,
         expected: &Expected<'_>,
-    ) -> Result<Undone, Error> {
+    ) -> Result<RemovalReport, Error> {
         let Undeployment {
             solution,
             environment,
@@ -189,13 +188,13 @@ impl Undeployment<'_> {
                 && let Some(other) = others.find(|space| !brought.is(&space.solutions[solution]))
             {
                 let object = format!("{solution} in namespace {}", other.namespace);
-                return Err(Obstacle::NotAsShown { object }.into());
+                return Err(Blocker::NotAsShown { object }.into());
             }
             let spaces = state.environment(environment).filter(wanted);
             let (cluster, authority) = (change.cluster, &Authority::Cluster);
             let spaces = leaving(cluster, authority, solution, state, spaces, sets).await?;
             if spaces.is_empty() {
-                return Err(Obstacle::NotDeployed {
+                return Err(Blocker::NotDeployed {
                     solution: solution.clone(),
                     environment: environment.clone(),
                 }
@@ -236,7 +235,7 @@ impl Undeployment<'_> {
 struct Stopping {
     spaces: Spaces,
     /// The runner that uninstalls its releases, if there are any.
-    hand: Option<HelmHand>,
+    hand: Option<HelmRunner>,
     /// The presence of its CRDs, which are kept together with their custom resources.
     is_active: bool,
 }
@@ -247,10 +246,10 @@ pub async fn undeploy_alone(
     change: &Change<'_>,
     solution: &SolutionName,
     namespace: &Namespace,
-) -> Result<Undone, Error> {
+) -> Result<RemovalReport, Error> {
     let (cluster, authority) = (change.cluster, &Authority::Namespace(namespace.clone()));
     let decide = async || -> Result<LeasedDecision<Stopping>, Error> {
-        let mut sight = Sight::default();
+        let mut sight = UnreadableParts::default();
         let mut state = sight.state(cluster, Some(namespace)).await?;
         sight.own(cluster, namespace, &mut state).await?;
         let own = |_: &&NamespaceRecord| state.own.contains(solution);
@@ -269,7 +268,7 @@ pub async fn undeploy_alone(
                 &mut obstacles,
             )
             .await?;
-            let theirs = Above::DeployedByOthers {
+            let theirs = AdministratorTask::DeployedByOthers {
                 solution: solution.clone(),
                 namespace: namespace.clone(),
             };
@@ -312,7 +311,11 @@ pub async fn undeploy_alone(
     Ok(undeployed(solution, &stopping, Some(done)))
 }
 
-fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) -> Undone {
+fn undeployed(
+    solution: &SolutionName,
+    stopping: &Stopping,
+    done: Option<WriteLog>,
+) -> RemovalReport {
     let spaces = &stopping.spaces;
     let objects = spaces.iter().flat_map(|leave| &leave.objects);
     let note = stopping.is_active.then(|| {
@@ -321,8 +324,8 @@ fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) 
         )
     });
     let stay = spaces.iter().flat_map(Leave::notes).cloned();
-    let undone = Undone::of(done, objects, stay.chain(note).collect());
-    Undone {
+    let undone = RemovalReport::new(done, objects, stay.chain(note).collect());
+    RemovalReport {
         applied: applied(spaces),
         ..undone
     }
@@ -335,7 +338,7 @@ async fn in_the_way(
     state: &ClusterState,
     solution: &SolutionName,
     spaces: &Spaces,
-) -> Result<Vec<Obstacle>, Error> {
+) -> Result<Vec<Blocker>, Error> {
     let mut obstacles = still_needed(state, solution, spaces);
     let shared = spaces.iter();
     obstacles.extend(shared.filter_map(|leave| shared_login(&leave.space, solution)));
@@ -349,7 +352,7 @@ async fn in_the_way(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::fleet::tests::choices;
+    use crate::model::layer::tests::choices;
 
     #[test]
     fn custom_resources_stay_where_there_is_a_definition_of_them() {
@@ -371,28 +374,28 @@ mod tests {
     fn what_a_fleet_brought_is_told_by_its_name_and_version() {
         let deployed = |version: &str, site: Option<&str>| {
             let deployed = serde_json::json!({ "version": version });
-            let mut deployed: Deployed = serde_json::from_value(deployed).unwrap();
+            let mut deployed: DeployedSolution = serde_json::from_value(deployed).unwrap();
             deployed.fleet = site.map(|fleet| Box::new(choices(fleet)));
             deployed
         };
         let (shops, version) = ("shops".parse().unwrap(), "1.0.0".parse().unwrap());
-        let brought = Brought {
+        let brought = FleetVersion {
             fleet: &shops,
             version: &version,
         };
         assert!(brought.is(&deployed("1.0.0", Some("{}"))));
         assert!(!brought.is(&deployed("1.1.0", Some("{}"))));
         assert!(!brought.is(&deployed("1.0.0", None)));
-        let other = Brought {
+        let other = FleetVersion {
             fleet: &"carts".parse().unwrap(),
             ..brought
         };
         assert!(!other.is(&deployed("1.0.0", Some("{}"))));
     }
 
-    /// Returns the obstacle that `needed_by 1.0.0` in an environment needs the undeployed Solution.
-    fn needed_by(needed_by: &str, environment: &str) -> Obstacle {
-        Obstacle::from(Unmet::NeededBy {
+    /// Returns the blocker that `needed_by 1.0.0` in an environment needs the undeployed Solution.
+    fn needed_by(needed_by: &str, environment: &str) -> Blocker {
+        Blocker::from(UnmetPrerequisite::NeededBy {
             solution: "db".parse().unwrap(),
             range: "^1".parse().unwrap(),
             needed_by: needed_by.parse().unwrap(),
@@ -401,9 +404,9 @@ mod tests {
         })
     }
 
-    /// Returns the obstacle that a Solution uses the pull secret of the undeployed one in the namespace `prod`.
-    fn used_by(solution: &str) -> Obstacle {
-        Obstacle::LoginUsed {
+    /// Returns the blocker that a Solution uses the pull secret of the undeployed one in the namespace `prod`.
+    fn used_by(solution: &str) -> Blocker {
+        Blocker::LoginUsed {
             secret: "db-registry-login".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             solution: solution.parse().unwrap(),
@@ -423,7 +426,7 @@ mod tests {
             needed_by("cart", "prod"),
             used_by("shop"),
             used_by("cart"),
-            Obstacle::changed(["Role prod/a"]),
+            Blocker::changed(["Role prod/a"]),
         ];
         let [_, test, cart, login, other_login, changed] = all.clone();
         let remaining =
@@ -440,17 +443,17 @@ mod tests {
         let stays = [test, cart, login, other_login, changed];
         assert_eq!(remaining(&[earlier(None)]), stays);
         assert_eq!(remaining(&[earlier(Some("prod-2"))]), stays);
-        let shown = Undone::default();
+        let shown = RemovalReport::default();
         assert_eq!(Expected::Shown(&shown).without(all.to_vec()), all);
     }
 
     #[test]
     fn what_is_removed_otherwise_than_shown_is_named() {
-        let of = |applied: &[&str], removed: &[&str]| Undone {
+        let of = |applied: &[&str], removed: &[&str]| RemovalReport {
             applied: applied.iter().map(|object| (*object).to_owned()).collect(),
             removed: removed.iter().map(|object| (*object).to_owned()).collect(),
             notes: vec![removed.len().to_string()],
-            ..Undone::default()
+            ..RemovalReport::default()
         };
         let shown = of(&["job"], &["a", "b"]);
         for (anew, expected) in [
@@ -464,7 +467,7 @@ mod tests {
         ] {
             assert_eq!(shown.differs(&anew).as_deref(), expected, "{anew:?}");
         }
-        let noted = Undone {
+        let noted = RemovalReport {
             notes: Vec::new(),
             ..shown.clone()
         };

@@ -8,24 +8,21 @@ use std::path::Path;
 
 use registry::Client;
 use schemas::{SolutionId, SolutionName, Version};
-use shelf::Holdings;
-use shelf::Record;
+use store::{Record, StoredManifests};
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
-use crate::apply::done::Done;
+use crate::apply::journal::WriteLog;
 use crate::apply::leased::Leased;
-use crate::apply::lifecycle::{Undone, deployed, forget_versions};
-use crate::model::authority::Authority;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::receipt::ChangeSubject;
-use crate::model::record;
-use crate::model::state::ClusterState;
-use crate::model::uses::{EvenIfUsed, Use, check_free};
-use crate::model::verb::Verb;
-use crate::plan::rights::{check_removing, of_change};
-use crate::plan::uses::{self, workloads};
+use crate::apply::lifecycle::{RemovalReport, deployed, forget_versions};
+use crate::decide::rights::{check_removing, of_change};
+use crate::model::blocker::Blocker;
+use crate::model::error::{Error, EvenIfUsed, Use, check_free};
+use crate::model::writer::{Authority, Verb};
+use crate::objects::uses::{self, workloads};
+use crate::records::receipt::ChangeSubject;
+use crate::records::record;
+use crate::records::state::ClusterState;
 
 /// The treatment of a version's images in the registry.
 #[derive(Clone, Copy, Debug)]
@@ -46,20 +43,20 @@ pub async fn unimport(
     version: &Version,
     even_if_used: EvenIfUsed,
     images: ImageTreatment<'_>,
-) -> Result<Undone, Error> {
+) -> Result<RemovalReport, Error> {
     let decide = async |state: &ClusterState| {
         let record = state.record(solution, version).cloned();
-        let absent = || Obstacle::NotImported {
+        let absent = || Blocker::NotImported {
             solution: solution.clone(),
             version: version.clone(),
         };
         let record = record.ok_or_else(absent)?;
         let uses = check(change, state, &record, even_if_used).await?;
         let holdings = match images {
-            ImageTreatment::Keep => Holdings::default(),
+            ImageTreatment::Keep => StoredManifests::default(),
             ImageTreatment::Free(client, scratch) => {
                 let goes = |other: &SolutionId| other.to_string() == record.id();
-                shelf::holdings(client, scratch, &state.records, goes).await?
+                store::holdings(client, scratch, &state.records, goes).await?
             }
         };
         Ok(DepartingVersion {
@@ -90,13 +87,13 @@ pub async fn unimport(
 struct DepartingVersion {
     record: Record,
     uses: Vec<Use>,
-    holdings: Holdings,
+    holdings: StoredManifests,
     /// The images that were deleted from the registry. `None` if no deletion was attempted.
     freed: Option<Vec<String>>,
 }
 
 impl DepartingVersion {
-    fn undone(self, done: Option<Done>, images: ImageTreatment<'_>) -> Undone {
+    fn undone(self, done: Option<WriteLog>, images: ImageTreatment<'_>) -> RemovalReport {
         let registry = &self.record.pushed_to;
         let (notes, freed) = match images {
             ImageTreatment::Keep => {
@@ -109,10 +106,10 @@ impl DepartingVersion {
                 (notes, self.freed.unwrap_or_else(would))
             }
         };
-        Undone {
+        RemovalReport {
             uses: self.uses,
             freed,
-            ..Undone::of(done, &[record::place(&self.record)], notes)
+            ..RemovalReport::new(done, &[record::place(&self.record)], notes)
         }
     }
 }
@@ -128,18 +125,18 @@ async fn check(
     let mut obstacles = deployed(state, solution, Some(version));
     // A person cannot overrule this use: the CRDs would stay and name a version without a record.
     if state.active.get(solution) == Some(version) {
-        obstacles.push(Obstacle::Active {
+        obstacles.push(Blocker::Active {
             solution: solution.clone(),
             version: version.clone(),
         });
     }
-    let definitions = Definitions::of(cluster, solution)
+    let definitions = Definitions::read(cluster, solution)
         .await?
         .written_by(version);
     let mut uses = definitions.uses(cluster, &mut obstacles).await?;
-    let images = uses::Images::of(&state.records, |known| known.id() == record.id())?;
+    let images = uses::Images::select(&state.records, |known| known.id() == record.id())?;
     uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?);
-    obstacles.extend(Obstacle::used(&record.id(), &uses));
+    obstacles.extend(Blocker::used(&record.id(), &uses));
     let going = record::place(record);
     check_removing(
         cluster,

@@ -4,34 +4,31 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use deployer::{Cluster, ObjectRef};
+use kubernetes::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version};
 use serde::Serialize;
-use shelf::Holdings;
-use shelf::Record;
+use store::{Record, StoredManifests};
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
-    self, Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
+    self, Leave, RemovalReport, Spaces, applied, check_carried, forget_versions, hand_for, leaving,
     note_releases, remove_operators, shared_login, still_needed,
 };
-use crate::apply::releases::HelmHand;
-use crate::model::authority::Authority;
-use crate::model::cleanup::RemoveSets;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::receipt::ChangeSubject;
-use crate::model::record;
-use crate::model::state::ClusterState;
-use crate::model::uses::{EvenIfUsed, Use};
-use crate::model::verb::Verb;
-use crate::plan::default_account::DefaultAccount;
-use crate::plan::rights::{self, check_removing, of_change};
-use crate::plan::uses::{Images, workloads};
+use crate::apply::releases::HelmRunner;
+use crate::decide::rights::{self, check_removing, of_change};
+use crate::model::blocker::Blocker;
+use crate::model::error::{Error, EvenIfUsed, Use};
+use crate::model::writer::{Authority, Verb};
+use crate::objects::pull_secret::DefaultAccount;
+use crate::objects::uses::{Images, workloads};
+use crate::records::cleanup::RemoveSets;
+use crate::records::receipt::ChangeSubject;
+use crate::records::record;
+use crate::records::state::ClusterState;
 
 /// The plan of the deletion of a Solution: the objects that are deleted, and those that are kept.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -44,7 +41,7 @@ pub struct Deletion {
     /// The name of the Solution.
     pub solution: SolutionName,
     /// The namespaces in which its operator runs.
-    pub deployments: Vec<Leaving>,
+    pub deployments: Vec<DepartingOperator>,
     /// The CRDs that it created.
     pub crds: Vec<String>,
     /// Its imported versions.
@@ -59,7 +56,7 @@ pub struct Deletion {
     pub freed: Vec<String>,
     /// The blockers. If there are any, nothing is removed.
     #[serde(skip)]
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<Blocker>,
     /// Every object that the plan removes, applies or releases.
     #[serde(skip)]
     named: BTreeSet<ObjectRef>,
@@ -86,7 +83,8 @@ pub struct Registries {
 /// An operator that is removed from a namespace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Leaving {
+#[schemars(rename = "Leaving")]
+pub struct DepartingOperator {
     /// The environment.
     pub environment: EnvironmentName,
     /// The namespace.
@@ -115,7 +113,7 @@ impl Deletion {
         needs.found_everywhere();
         needs.running();
         let state = rights::state(cluster, &needs).await?;
-        let going = DepartingSolution::of(cluster, &state, solution, sets).await?;
+        let going = DepartingSolution::plan(cluster, &state, solution, sets).await?;
         let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
         let (authority, own) = (&Authority::Cluster, going.own());
         let namespaces = going.spaces.iter().map(|leave| &leave.space.namespace);
@@ -125,7 +123,7 @@ impl Deletion {
         let leaving = |leave: &Leave| {
             let Leave { space, objects, .. } = leave;
             let deployed = space.solutions.get(solution)?;
-            Some(Leaving {
+            Some(DepartingOperator {
                 environment: space.environment.clone(),
                 namespace: space.namespace.clone(),
                 version: deployed.version.clone(),
@@ -162,12 +160,12 @@ impl Deletion {
     }
 
     /// Deletes the Solution if its effects do not exceed the plan. Custom resources are never deleted.
-    pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
+    pub async fn carry_out(&self, change: &Change<'_>) -> Result<RemovalReport, Error> {
         let (cluster, solution) = (change.cluster, &self.solution);
         let decide = async |state: &ClusterState| {
-            let going = DepartingSolution::of(cluster, state, solution, self.sets).await?;
+            let going = DepartingSolution::plan(cluster, state, solution, self.sets).await?;
             let added = going.named().difference(&self.named).next().cloned();
-            let added = added.map(|object| Obstacle::Unplanned {
+            let added = added.map(|object| Blocker::Unplanned {
                 object: object.to_string(),
             });
             let (obstacles, uses) = going
@@ -220,15 +218,15 @@ impl Deletion {
         let made = change.make_clearing(&needs, about, clear, decide, act);
         let (decided, done) = made.await?;
         let mut notes = self.notes.clone();
-        // Some kept objects are known only after all others are deleted.
+        // Some kept objects are known only after all other objects are deleted.
         let stays = decided.going.spaces.iter().flat_map(Leave::notes);
         let found: Vec<String> = stays
             .filter(|note| !notes.contains(note))
             .cloned()
             .collect();
         notes.extend(found);
-        let undone = Undone::of(done, decided.going.removed(), notes);
-        Ok(Undone {
+        let undone = RemovalReport::new(done, decided.going.removed(), notes);
+        Ok(RemovalReport {
             applied: applied(&decided.going.spaces),
             uses: decided.uses,
             freed: decided.freed,
@@ -241,17 +239,17 @@ impl Deletion {
 struct DecidedDeletion<'a> {
     going: DepartingSolution,
     /// The runner that uninstalls releases, if there are any.
-    hand: Option<HelmHand>,
+    hand: Option<HelmRunner>,
     uses: Vec<Use>,
-    holdings: Vec<(&'a Client, Holdings)>,
+    holdings: Vec<(&'a Client, StoredManifests)>,
     freed: Vec<String>,
 }
 
 /// The parts of a Solution that are deleted.
 struct DepartingSolution {
     spaces: Spaces,
-    /// The obstacles that other Solutions need it.
-    needed: Vec<Obstacle>,
+    /// The blockers that other Solutions need it.
+    needed: Vec<Blocker>,
     definitions: Definitions,
     /// The records of its versions, with their ConfigMaps.
     records: Vec<Record>,
@@ -261,7 +259,8 @@ struct DepartingSolution {
 }
 
 impl DepartingSolution {
-    async fn of(
+    /// Reads the namespaces, CRDs, records and images of the Solution. Having none of them is a blocker.
+    async fn plan(
         cluster: &Cluster,
         state: &ClusterState,
         solution: &SolutionName,
@@ -279,13 +278,13 @@ impl DepartingSolution {
         let going = Self {
             needed: still_needed(state, solution, &spaces),
             spaces,
-            definitions: Definitions::of(cluster, solution).await?,
+            definitions: Definitions::read(cluster, solution).await?,
             maps: records.iter().map(record::place).collect(),
-            images: Images::of(&state.records, own)?,
+            images: Images::select(&state.records, own)?,
             records,
         };
         if going.spaces.is_empty() && going.definitions.is_empty() && going.records.is_empty() {
-            return Err(Obstacle::NothingImported {
+            return Err(Blocker::NothingImported {
                 solution: solution.clone(),
             }
             .into());
@@ -315,13 +314,13 @@ impl DepartingSolution {
             .collect()
     }
 
-    /// Returns the obstacles, and everything that uses the removed objects, whether it blocks the deletion or not.
+    /// Returns the blockers, and everything that uses the removed objects, whether it blocks the deletion or not.
     async fn obstacles(
         &self,
         cluster: &Cluster,
         solution: &SolutionName,
         even_if_used: EvenIfUsed,
-    ) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
+    ) -> Result<(Vec<Blocker>, Vec<Use>), Error> {
         let spaces = self.spaces.iter();
         let shared = spaces.filter_map(|leave| shared_login(&leave.space, solution));
         let mut obstacles = self.needed.clone();
@@ -330,7 +329,7 @@ impl DepartingSolution {
         obstacles.extend(in_use);
         let leaving = self.removed().cloned().collect();
         let running = workloads(cluster, &self.images, &leaving, &mut obstacles).await?;
-        let keeping = Obstacle::used(solution.as_str(), &running);
+        let keeping = Blocker::used(solution.as_str(), &running);
         obstacles.extend(even_if_used.without(keeping.into_iter().collect()));
         uses.extend(running);
         Ok((obstacles, uses))
@@ -341,7 +340,7 @@ impl DepartingSolution {
         &self,
         state: &ClusterState,
         registries: &'a Registries,
-    ) -> Result<Vec<(&'a Client, Holdings)>, Error> {
+    ) -> Result<Vec<(&'a Client, StoredManifests)>, Error> {
         let mut found = Vec::new();
         let ids: BTreeSet<String> = self.records.iter().map(Record::id).collect();
         for client in &registries.clients {
@@ -349,7 +348,7 @@ impl DepartingSolution {
             let mut records = state.records.clone();
             records.retain(|record| !elsewhere(record));
             let goes = |id: &SolutionId| ids.contains(&id.to_string());
-            let holdings = shelf::holdings(client, &registries.scratch, &records, goes).await?;
+            let holdings = store::holdings(client, &registries.scratch, &records, goes).await?;
             found.push((client, holdings));
         }
         Ok(found)

@@ -1,10 +1,14 @@
-//! The difference between a `SolutionsConfiguration` and a cluster: the versions to activate, and the imported versions
-//! that are not listed. [`Difference::of`] computes it without reading or writing anything.
+//! The difference between a `SolutionsConfiguration` and a cluster. [`Difference::compute`] finds the versions to
+//! activate and the imported versions that are not listed, without reading or writing anything. Each change is a
+//! [`ConfigurationStep`] with a [`State`].
 
+use schemars::JsonSchema;
 use schemas::{ActiveVersion, SolutionId, SolutionName, SolutionsConfiguration, Version};
+use serde::Serialize;
 
-use crate::model::obstacle::Obstacle;
-use crate::model::record;
+use crate::apply::Receipt;
+use crate::model::blocker::Blocker;
+use crate::records::record;
 use crate::status::{Status, VersionStatus};
 
 /// The difference of a cluster from a configuration, except the archives to import.
@@ -23,7 +27,7 @@ pub(super) struct Difference {
 pub(super) struct ConfiguredVersion {
     pub(super) solution: SolutionName,
     /// The version, if it is imported or will be.
-    pub(super) version: Result<Version, Obstacle>,
+    pub(super) version: Result<Version, Blocker>,
 }
 
 /// An imported version that is not listed.
@@ -37,7 +41,7 @@ pub(super) struct Unlisted {
 
 impl Difference {
     /// Compares a configuration and its listed archives with a cluster.
-    pub(super) fn of(
+    pub(super) fn compute(
         configuration: &SolutionsConfiguration,
         archives: &[SolutionId],
         status: &Status,
@@ -63,7 +67,7 @@ impl Difference {
         let unlisted = versions
             .clone()
             .filter(|found| !is_listed(found))
-            .map(Unlisted::of)
+            .map(Unlisted::new)
             .collect();
         let unwanted = versions
             .filter(|found| found.active && !configuration.active.contains_key(&found.record.name));
@@ -76,7 +80,7 @@ impl Difference {
 }
 
 impl Unlisted {
-    fn of(found: &VersionStatus) -> Self {
+    fn new(found: &VersionStatus) -> Self {
         Self {
             solution: found.record.name.clone(),
             version: found.record.version.clone(),
@@ -91,7 +95,7 @@ fn choose(
     wanted: &ActiveVersion,
     archives: &[SolutionId],
     status: &Status,
-) -> Result<Version, Obstacle> {
+) -> Result<Version, Blocker> {
     let records = status.versions.iter().map(|found| &found.record);
     let imported = records.map(|record| (&record.name, &record.version));
     let listed = archives.iter().map(|id| (id.name(), id.version()));
@@ -99,12 +103,12 @@ fn choose(
     match wanted {
         ActiveVersion::Latest => {
             let newest = known.map(|(_, version)| version).max();
-            newest.cloned().ok_or_else(|| Obstacle::NothingImported {
+            newest.cloned().ok_or_else(|| Blocker::NothingImported {
                 solution: solution.clone(),
             })
         }
         ActiveVersion::Version(wanted) => {
-            let absent = || Obstacle::NotImported {
+            let absent = || Blocker::NotImported {
                 solution: solution.clone(),
                 version: wanted.clone(),
             };
@@ -117,7 +121,7 @@ fn choose(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::record::tests::record;
+    use crate::records::record::tests::record;
 
     /// Returns the status of a cluster with these versions of the shop, each active or not.
     pub(in crate::configuration) fn status(versions: &[(&str, bool)]) -> Status {
@@ -147,7 +151,7 @@ pub(super) mod tests {
     fn difference(active: &str, archives: &[&str], status: &Status) -> Difference {
         let configuration = configuration(active);
         let archives: Vec<SolutionId> = archives.iter().map(|id| id.parse().unwrap()).collect();
-        Difference::of(&configuration, &archives, status)
+        Difference::compute(&configuration, &archives, status)
     }
 
     fn active(active: &str, archives: &[&str], status: &Status) -> String {
@@ -216,5 +220,118 @@ pub(super) mod tests {
             recorded_in,
             "ConfigMap metalk8s-solutions/solution-shop-1.1.0"
         );
+    }
+}
+
+/// A step, identified by its action and subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigurationStep {
+    /// The action.
+    pub action: StepAction,
+    /// The path of the archive, as listed.
+    pub archive: Option<String>,
+    /// The name of the Solution. `None` if the archive cannot be read.
+    pub solution: Option<SolutionName>,
+    /// The version of the Solution. `None` if the step concerns all of them.
+    pub version: Option<Version>,
+}
+
+/// The action of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum StepAction {
+    /// A version is imported.
+    Import,
+    /// The CRDs of a version are activated.
+    Activate,
+    /// The CRDs of a Solution are removed.
+    Deactivate,
+    /// The record of a version is removed.
+    Unimport,
+}
+
+/// The state of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// It is planned.
+    Planned,
+    /// It was done.
+    Done,
+    /// Nothing had to be changed.
+    Unchanged,
+    /// It failed or is incomplete.
+    Failed,
+    /// It was not requested, or the object to remove is in use.
+    Left,
+}
+
+impl ConfigurationStep {
+    /// Returns a step for a Solution or one version of it.
+    pub(super) fn new(
+        action: StepAction,
+        solution: &SolutionName,
+        version: Option<&Version>,
+    ) -> Self {
+        Self {
+            action,
+            archive: None,
+            solution: Some(solution.clone()),
+            version: version.cloned(),
+        }
+    }
+
+    /// Checks whether the step replaces or removes the CRDs of a Solution.
+    pub(super) fn changes_definitions(&self, solution: &SolutionName) -> bool {
+        let changes = matches!(self.action, StepAction::Activate | StepAction::Deactivate);
+        changes && self.solution.as_ref() == Some(solution)
+    }
+}
+
+impl State {
+    /// Returns the state after an import or activation.
+    #[must_use]
+    pub fn after(receipt: &Receipt) -> Self {
+        if receipt.objects.is_empty() && receipt.pushed.uploaded.blobs == 0 {
+            Self::Unchanged
+        } else {
+            Self::Done
+        }
+    }
+}
+
+#[cfg(test)]
+mod step_tests {
+    use store::{PushedBlobs, PushedCount};
+
+    use super::*;
+
+    #[test]
+    fn an_import_that_wrote_and_sent_nothing_changed_nothing() {
+        let none = PushedCount { blobs: 0, bytes: 0 };
+        for (blobs, objects, state) in [
+            (0, &[][..], State::Unchanged),
+            (1, &[], State::Done),
+            (0, &["CustomResourceDefinition shops"], State::Done),
+        ] {
+            let receipt = Receipt {
+                solution: "shop-1.0.0".to_owned(),
+                archive_id: String::new(),
+                pushed: PushedBlobs {
+                    uploaded: PushedCount { blobs, ..none },
+                    resumed: none,
+                    mounted: none,
+                    present: PushedCount { blobs: 7, ..none },
+                },
+                objects: objects.iter().map(ToString::to_string).collect(),
+                removed: Vec::new(),
+                activated: Vec::new(),
+                deployed: None,
+                accepted: None,
+                revision: None,
+                findings: Vec::new(),
+            };
+            assert_eq!(State::after(&receipt), state, "{blobs}, {objects:?}");
+        }
     }
 }

@@ -1,13 +1,14 @@
-//! The sequence of steps that a `SolutionsConfiguration` requires: listed archives are imported, then named versions
-//! are activated, and others are removed last. [`Outline::next`] returns the next step with the question that decides
-//! about it, which depends on the outcome of the earlier steps. Nothing is read or written here.
+//! The sequence of steps that a `SolutionsConfiguration` requires. Listed archives are imported first, then named
+//! versions are activated, and unlisted versions are removed last. [`Outline::next`] returns the next step with the
+//! question that decides about it, which depends on the outcome of the earlier steps. Nothing is read or written here.
 
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
-use crate::configuration::difference::{ConfiguredVersion, Difference, Unlisted};
+use crate::configuration::difference::{
+    ConfigurationStep, ConfiguredVersion, Difference, State, StepAction, Unlisted,
+};
 use crate::configuration::removal::{CrdOutlook, SolutionRemoval};
-use crate::configuration::step::{ConfigurationStep, State, StepAction};
-use crate::model::obstacle::Obstacle;
+use crate::model::blocker::Blocker;
 use crate::status::Status;
 
 /// An archive that the configuration lists.
@@ -42,7 +43,7 @@ struct Outlined {
 #[derive(Debug)]
 enum StepNeeds {
     /// None, since the step is skipped for this reason.
-    Nothing(Why),
+    Nothing(StepSkipReason),
     /// The plan of importing a listed archive.
     Import { archive: usize },
     /// The step that imports a listed archive, and the plan of activating it.
@@ -52,9 +53,9 @@ enum StepNeeds {
         solution: SolutionName,
         version: Version,
     },
-    /// The obstacles to removing the CRDs of a Solution.
+    /// The blockers of the removal of the CRDs of a Solution.
     Definitions(SolutionName),
-    /// The steps that change the CRDs of the Solution, and the obstacles to removing the version.
+    /// The steps that change the CRDs of the Solution, and the blockers of the removal of the version.
     Version(Unlisted),
 }
 
@@ -71,7 +72,7 @@ pub struct AskedStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// None, since the step is skipped for this reason.
-    Nothing(Why),
+    Nothing(StepSkipReason),
     /// The effects of importing a listed archive, or the reason why it is not accepted.
     Import {
         /// The archive's position in the list.
@@ -95,11 +96,11 @@ pub enum Question {
 
 /// A reason for skipping a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum StepSkipReason {
     /// The archive at this path has the same version and is listed earlier.
     SameVersion(String),
     /// The version to activate does not exist.
-    Absent(Obstacle),
+    Absent(Blocker),
     /// The archive of the version to activate cannot be imported.
     NotImported,
     /// Solutions and versions that the configuration does not have are kept.
@@ -122,7 +123,7 @@ impl Outline {
             .iter()
             .filter_map(|archive| archive.id.clone())
             .collect();
-        let difference = Difference::of(configuration, &ids, status);
+        let difference = Difference::compute(configuration, &ids, status);
         let activations = difference
             .active
             .into_iter()
@@ -147,7 +148,7 @@ impl Outline {
             StepNeeds::Import { archive } => Question::Import { archive: *archive },
             // The steps of archives come first, at the position of their archive.
             StepNeeds::Imported { archive } if known.get(*archive) == Some(&State::Failed) => {
-                Question::Nothing(Why::NotImported)
+                Question::Nothing(StepSkipReason::NotImported)
             }
             StepNeeds::Imported { archive } => Question::Activate { archive: *archive },
             StepNeeds::Kept { solution, version } => Question::ActivateKept {
@@ -182,7 +183,7 @@ impl Outline {
     }
 }
 
-impl Why {
+impl StepSkipReason {
     /// Returns the state of the skipped step.
     #[must_use]
     pub fn state(&self) -> State {
@@ -193,12 +194,12 @@ impl Why {
     }
 }
 
-/// Returns the import of an archive. Of several archives of one version, only the first is imported.
+/// Returns the import of an archive. Of multiple archives of one version, only the first is imported.
 fn import(archives: &[ListedArchive], archive: usize) -> Outlined {
     let ListedArchive { path, id } = &archives[archive];
     let mut before = archives[..archive].iter();
     let needs = match before.find(|earlier| id.is_some() && earlier.id == *id) {
-        Some(first) => StepNeeds::Nothing(Why::SameVersion(first.path.clone())),
+        Some(first) => StepNeeds::Nothing(StepSkipReason::SameVersion(first.path.clone())),
         None => StepNeeds::Import { archive },
     };
     let step = ConfigurationStep {
@@ -213,10 +214,10 @@ fn import(archives: &[ListedArchive], archive: usize) -> Outlined {
 fn activation(wanted: ConfiguredVersion, archives: &[ListedArchive]) -> Outlined {
     let ConfiguredVersion { solution, version } = wanted;
     Outlined {
-        step: ConfigurationStep::of(StepAction::Activate, &solution, version.as_ref().ok()),
+        step: ConfigurationStep::new(StepAction::Activate, &solution, version.as_ref().ok()),
         needs: match version {
             Ok(version) => source(solution, version, archives),
-            Err(obstacle) => StepNeeds::Nothing(Why::Absent(obstacle)),
+            Err(obstacle) => StepNeeds::Nothing(StepSkipReason::Absent(obstacle)),
         },
     }
 }
@@ -233,17 +234,17 @@ fn source(solution: SolutionName, version: Version, archives: &[ListedArchive]) 
 
 fn deactivation(solution: SolutionName, prune: Prune) -> Outlined {
     Outlined {
-        step: ConfigurationStep::of(StepAction::Deactivate, &solution, None),
+        step: ConfigurationStep::new(StepAction::Deactivate, &solution, None),
         needs: match prune {
-            Prune::Refuse => StepNeeds::Nothing(Why::NotAskedFor),
+            Prune::Refuse => StepNeeds::Nothing(StepSkipReason::NotAskedFor),
             Prune::Allow => StepNeeds::Definitions(solution),
         },
     }
 }
 
-fn removal(unlisted: Unlisted, spared: Option<Why>) -> Outlined {
+fn removal(unlisted: Unlisted, spared: Option<StepSkipReason>) -> Outlined {
     Outlined {
-        step: ConfigurationStep::of(
+        step: ConfigurationStep::new(
             StepAction::Unimport,
             &unlisted.solution,
             Some(&unlisted.version),
@@ -253,11 +254,14 @@ fn removal(unlisted: Unlisted, spared: Option<Why>) -> Outlined {
 }
 
 /// Returns the reason for keeping all unlisted versions, if there is one.
-fn spared(archives: &[ListedArchive], prune: Prune) -> Option<Why> {
+fn spared(archives: &[ListedArchive], prune: Prune) -> Option<StepSkipReason> {
     let is_unknown = |archive: &ListedArchive| archive.id.is_none();
     match prune {
-        Prune::Refuse => Some(Why::NotAskedFor),
-        Prune::Allow => archives.iter().any(is_unknown).then_some(Why::MayBeListed),
+        Prune::Refuse => Some(StepSkipReason::NotAskedFor),
+        Prune::Allow => archives
+            .iter()
+            .any(is_unknown)
+            .then_some(StepSkipReason::MayBeListed),
     }
 }
 
@@ -300,8 +304,8 @@ mod tests {
 
     fn words(question: &Question) -> String {
         match question {
-            Question::Nothing(Why::SameVersion(path)) => format!("same as {path}"),
-            Question::Nothing(Why::Absent(obstacle)) => obstacle.to_string(),
+            Question::Nothing(StepSkipReason::SameVersion(path)) => format!("same as {path}"),
+            Question::Nothing(StepSkipReason::Absent(obstacle)) => obstacle.to_string(),
             Question::Nothing(why) => format!("{why:?}"),
             Question::Import { archive } => format!("import {archive}"),
             Question::Activate { archive } => format!("activate {archive}"),

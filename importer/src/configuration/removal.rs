@@ -4,12 +4,11 @@
 use schemas::SolutionName;
 
 use crate::apply::change::{Change, Run};
-use crate::apply::lifecycle::{Undone, deactivate};
+use crate::apply::lifecycle::{RemovalReport, deactivate};
 use crate::apply::unimport::{ImageTreatment, unimport};
 use crate::configuration::difference::Unlisted;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::uses::EvenIfUsed;
+use crate::model::blocker::Blocker;
+use crate::model::error::{Error, EvenIfUsed};
 
 /// The CRDs or the version to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,17 +39,17 @@ pub(super) enum CrdOutlook {
 pub enum PlannedRemoval {
     /// These objects would be removed.
     Goes(Vec<String>),
-    /// Nothing would be removed, because of these obstacles.
-    Left(Vec<Obstacle>),
+    /// Nothing would be removed, because of these blockers.
+    Left(Vec<Blocker>),
 }
 
 /// The outcome of a removal.
 #[derive(Clone, Debug)]
-pub enum Removed {
+pub enum RemovalOutcome {
     /// It was removed.
-    Gone(Undone),
-    /// It was kept because of these obstacles.
-    Left(Vec<Obstacle>),
+    Gone(RemovalReport),
+    /// It was kept because of these blockers.
+    Left(Vec<Blocker>),
 }
 
 impl SolutionRemoval {
@@ -65,7 +64,7 @@ impl SolutionRemoval {
         })
     }
 
-    /// Returns the objects that would be removed, or the obstacles. Nothing is written.
+    /// Returns the objects that would be removed, or the blockers. Nothing is written.
     pub async fn plan(&self, change: &Change<'_>) -> Result<PlannedRemoval, Error> {
         let dry = Change {
             run: Run::Dry,
@@ -76,11 +75,11 @@ impl SolutionRemoval {
 
     /// Removes the CRDs or the version. A version that is still active is kept, since the step that should have
     /// replaced it has failed.
-    pub async fn carry_out(&self, change: &Change<'_>) -> Result<Removed, Error> {
+    pub async fn carry_out(&self, change: &Change<'_>) -> Result<RemovalOutcome, Error> {
         removed(self.make(change).await)
     }
 
-    async fn make(&self, change: &Change<'_>) -> Result<Undone, Error> {
+    async fn make(&self, change: &Change<'_>) -> Result<RemovalReport, Error> {
         let used = EvenIfUsed::Refuse;
         match &self.0 {
             What::Definitions(solution) => deactivate(change, solution, used).await,
@@ -94,7 +93,7 @@ impl SolutionRemoval {
     }
 
     /// Converts the outcome of a dry run.
-    fn found(&self, tried: Result<Undone, Error>) -> Result<PlannedRemoval, Error> {
+    fn found(&self, tried: Result<RemovalReport, Error>) -> Result<PlannedRemoval, Error> {
         let mut obstacles = match tried {
             Ok(undone) => return Ok(PlannedRemoval::Goes(undone.removed)),
             Err(Error::Refused(obstacle)) => vec![obstacle],
@@ -116,12 +115,12 @@ impl SolutionRemoval {
     }
 }
 
-fn removed(done: Result<Undone, Error>) -> Result<Removed, Error> {
+fn removed(done: Result<RemovalReport, Error>) -> Result<RemovalOutcome, Error> {
     match done {
-        Ok(undone) => Ok(Removed::Gone(undone)),
+        Ok(undone) => Ok(RemovalOutcome::Gone(undone)),
         // An active version is not a failure here: the step that should have replaced it has failed and reports that.
-        Err(Error::Hindered(by)) if by.obstacles.iter().any(Obstacle::is_active) => {
-            Ok(Removed::Left(by.obstacles))
+        Err(Error::Hindered(by)) if by.obstacles.iter().any(Blocker::is_active) => {
+            Ok(RemovalOutcome::Left(by.obstacles))
         }
         Err(error) => Err(error),
     }
@@ -130,7 +129,7 @@ fn removed(done: Result<Undone, Error>) -> Result<Removed, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::uses::Hindered;
+    use crate::model::error::RemovalBlocked;
 
     impl SolutionRemoval {
         /// Returns a text such as `remove 1.0.0 (Change)`.
@@ -147,33 +146,33 @@ mod tests {
 
     const RECORD: &str = "ConfigMap metalk8s-solutions/solution-shop-1.0.0";
 
-    fn active() -> Obstacle {
-        Obstacle::Active {
+    fn active() -> Blocker {
+        Blocker::Active {
             solution: "shop".parse().unwrap(),
             version: "1.0.0".parse().unwrap(),
         }
     }
 
-    fn deployed() -> Obstacle {
+    fn deployed() -> Blocker {
         let solution = "shop".parse().unwrap();
-        Obstacle::Deployed {
+        Blocker::Deployed {
             solution,
             version: "1.0.0".parse().unwrap(),
             environment: "prod".parse().unwrap(),
         }
     }
 
-    fn hindered(obstacles: &[Obstacle]) -> Error {
-        Error::Hindered(Box::new(Hindered {
+    fn hindered(obstacles: &[Blocker]) -> Error {
+        Error::Hindered(Box::new(RemovalBlocked {
             obstacles: obstacles.to_vec(),
             uses: Vec::new(),
         }))
     }
 
-    fn gone(object: &str) -> Undone {
-        Undone {
+    fn gone(object: &str) -> RemovalReport {
+        RemovalReport {
             removed: vec![object.to_owned()],
-            ..Undone::default()
+            ..RemovalReport::default()
         }
     }
 
@@ -232,13 +231,13 @@ mod tests {
             (vec![deployed()], false),
         ] {
             match removed(Err(hindered(&obstacles))) {
-                Ok(Removed::Left(left)) if is_left => assert_eq!(left, obstacles),
+                Ok(RemovalOutcome::Left(left)) if is_left => assert_eq!(left, obstacles),
                 Err(Error::Hindered(by)) if !is_left => assert_eq!(by.obstacles, obstacles),
                 other => panic!("{obstacles:?}: {other:?}"),
             }
         }
         let done = removed(Ok(gone(RECORD))).unwrap();
-        assert!(matches!(done, Removed::Gone(undone) if undone.removed == [RECORD]));
+        assert!(matches!(done, RemovalOutcome::Gone(undone) if undone.removed == [RECORD]));
         let refused = removed(Err(Error::Refused(active()))).unwrap_err();
         assert!(matches!(refused, Error::Refused(_)), "{refused:?}");
     }

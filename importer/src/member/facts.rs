@@ -5,13 +5,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Cluster, Error, Gvk, Object, ObjectRef};
 use fleet::{Facts, KubernetesFact, NodesFact};
+use kubernetes::{Cluster, Error, Gvk, Object, ObjectRef};
 use schemas::{FactName, FactQuery, FleetCluster, yaml};
 use serde_json::Value;
 
-use crate::member::network::{ClusterNetwork, some, texts};
-use crate::plan::prerequisites::is_default;
+use crate::decide::prerequisites::is_default;
+use crate::member::{ClusterNetwork, some, texts};
 
 /// The label of a node that names its zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -85,7 +85,7 @@ enum Seen<T> {
 }
 
 impl<T> Seen<T> {
-    fn of(found: Result<T, Error>) -> Result<Self, Error> {
+    fn from_result(found: Result<T, Error>) -> Result<Self, Error> {
         match found {
             Ok(found) => Ok(Self::Known(found)),
             // Clusters differ in the APIs that they serve, so a missing kind is an absent fact and not an error.
@@ -116,19 +116,19 @@ struct Asking<'a> {
 impl Asking<'_> {
     async fn list(&self, api_version: &str, kind: &str) -> Result<Seen<Vec<Object>>, Error> {
         let kind = Gvk::new(api_version, kind);
-        Seen::of(self.cluster.list(&kind, None, None).await)
+        Seen::from_result(self.cluster.list(&kind, None, None).await)
     }
 
     /// Returns the nodes, reduced to the fields that facts need, since there may be very many.
     async fn nodes(&self) -> Result<Seen<Vec<SeenNode>>, Error> {
         let (kind, mut nodes) = (Gvk::new("v1", "Node"), Vec::new());
-        let keep = |node: Object| nodes.push(SeenNode::of(&node));
+        let keep = |node: Object| nodes.push(SeenNode::from_object(&node));
         let visited = self.cluster.visit(&kind, None, None, keep).await;
-        Seen::of(visited.map(|()| nodes))
+        Seen::from_result(visited.map(|()| nodes))
     }
 
     async fn get(&self, object: &ObjectRef) -> Result<Seen<Object>, Error> {
-        let found = Seen::of(self.cluster.get(object).await)?;
+        let found = Seen::from_result(self.cluster.get(object).await)?;
         Ok(match found {
             Seen::Known(Some(object)) => Seen::Known(object),
             Seen::Known(None) | Seen::Absent => Seen::Absent,
@@ -184,7 +184,7 @@ fn names(objects: &[Object]) -> Vec<String> {
     names.into_iter().take(NAMES).map(str::to_owned).collect()
 }
 
-/// Returns the name of the default class. Of several, the newest is the default, as in Kubernetes (KEP-3333).
+/// Returns the name of the default class. Of multiple, the newest is the default, as in Kubernetes (KEP-3333).
 fn default_class(classes: &[Object]) -> Option<String> {
     let marked = classes.iter().filter(|class| is_default(class));
     let newest = marked.max_by_key(|class| {
@@ -202,7 +202,7 @@ struct SeenNode {
 }
 
 impl SeenNode {
-    fn of(node: &Object) -> Self {
+    fn from_object(node: &Object) -> Self {
         let architecture = node.as_value()["status"]["nodeInfo"]["architecture"].as_str();
         let cidrs = texts(&node.as_value()["spec"]["podCIDRs"]);
         Self {
@@ -282,7 +282,7 @@ mod tests {
             node("b", "amd64", "east", json!(["10.1.1.0/24", "fd00::/64"])),
             node("c", "amd64", "west", Value::Null),
         ];
-        let nodes = nodes.each_ref().map(SeenNode::of);
+        let nodes = nodes.each_ref().map(SeenNode::from_object);
         let expected = NodesFact {
             count: 3,
             architectures: vec!["amd64".to_owned(), "arm64".to_owned()],

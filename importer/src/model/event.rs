@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use deployer::{Applied, Awaited, HeldLease, ObjectRef, Restart, Standing, UnreadyNodes};
+use kubernetes::{
+    ApplyOutcome, AwaitedCondition, HeldLease, ObjectRef, ObjectStatus, RestartOutcome,
+    UnreadyNodes,
+};
 use schemars::JsonSchema;
 use schemas::Version;
 use serde::Serialize;
@@ -26,7 +29,7 @@ pub enum Event {
         /// The reference of the object.
         object: ObjectRef,
         /// The change to the object, if any.
-        applied: Applied,
+        applied: ApplyOutcome,
     },
     /// An object that is not part of the new version is removed.
     Removed {
@@ -51,7 +54,7 @@ pub enum Event {
         #[serde(rename = "object")]
         pod: ObjectRef,
         /// Whether the user has the right to do so.
-        restart: Restart,
+        restart: RestartOutcome,
     },
     /// A pod of a failed version blocks the rollback of its `StatefulSet` and is recreated.
     Behind {
@@ -59,7 +62,7 @@ pub enum Event {
         #[serde(rename = "object")]
         pod: ObjectRef,
         /// Whether the user has the right to do so.
-        restart: Restart,
+        restart: RestartOutcome,
     },
     /// A pod test-pulls an image before the deployment is changed.
     Pulling {
@@ -69,7 +72,7 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         architecture: Option<String>,
         /// The awaited state.
-        awaited: Awaited,
+        awaited: AwaitedCondition,
     },
     /// No node of an architecture can run the pod, so the image was not tested on it.
     Unproved {
@@ -79,9 +82,9 @@ pub enum Event {
         detail: String,
     },
     /// The rollout of the operator.
-    Rollout(Standing),
+    Rollout(ObjectStatus),
     /// The progress of a packaged object.
-    Standing(Standing),
+    Standing(ObjectStatus),
     /// Helm starts to change a release.
     Release {
         /// The release.

@@ -1,5 +1,5 @@
-//! The choices of a request for the parameters and chart values of a Solution ([`AskedParameters`]), and the source of
-//! each value.
+//! The choices of a request for the parameters and chart values of a Solution ([`AskedParameters`]). [`ValueSource`] is
+//! the source of each resolved value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -24,7 +24,7 @@ pub struct AskedParameters {
     pub before: ChosenBefore,
     /// The new values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub given: BTreeMap<ParameterName, Given>,
+    pub given: BTreeMap<ParameterName, GivenValue>,
     /// The parameters whose choice is discarded.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unset: BTreeSet<ParameterName>,
@@ -79,7 +79,7 @@ pub enum ChosenBefore {
     As {
         /// The values that are not secret.
         values: ParameterValues,
-        /// The Secret with the other values. Values that it no longer contains are kept as they are.
+        /// The Secret with the other values. Values that it no longer contains do not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<SecretNumber>,
     },
@@ -88,7 +88,7 @@ pub enum ChosenBefore {
 /// A given value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Given {
+pub enum GivenValue {
     /// A text, which is parsed by the parameter's type. Other users of the machine can read it in the process list.
     Word(String),
     /// A value from a file.

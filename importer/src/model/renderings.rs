@@ -1,15 +1,14 @@
-//! A cache of chart renderings during one request. A request is planned more than once, and again while it holds the
-//! Lease. The same inputs are rendered only once, and objects without drift are dry-run only once.
+//! A cache of chart renderings during one request ([`Renderings`]). A request is planned more than once, and again
+//! while it holds the Lease. The same inputs are rendered only once, and objects without drift are dry-run only once. A
+//! [`Lookup`] is an object that the templates of a chart read from the cluster while they are rendered.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use deployer::Undrifted;
+use kubernetes::UnchangedObjects;
 use manifests::RenderedObject;
 use schemas::Digest;
 use serde_json::Value;
-
-use crate::model::lookups::Lookups;
 
 /// The rendering of a chart.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ pub(crate) fn named_object(object: &Value) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Renderings {
     rendered: Mutex<BTreeMap<Digest, Arc<Rendered>>>,
-    pub(crate) undrifted: Undrifted,
+    pub(crate) undrifted: UnchangedObjects,
 }
 
 impl Renderings {
@@ -67,6 +66,16 @@ impl Renderings {
         kept.insert(inputs, Arc::clone(&rendered));
         rendered
     }
+}
+
+/// The requests of templates to a cluster, by path and query, with the answers.
+pub(crate) type Lookups = BTreeMap<String, Lookup>;
+
+/// An answer of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lookup {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
 }
 
 #[cfg(test)]

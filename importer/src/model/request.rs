@@ -1,14 +1,15 @@
-//! The request of an administrator ([`Request`]). It contains every choice; defaults are resolved before.
+//! The request of an administrator ([`Request`]). It contains every choice, and defaults are resolved before it is
+//! created. [`Deadline`] limits the time that the change may take.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use change::{Adopt, Recreate};
-use deployer::Conflicts;
 use helm::Helm;
+use kubernetes::ConflictPolicy;
+use planner::{AdoptionPolicy, RecreateRequest};
 use registry::{Client, Credentials, RegistryAddress, Secret};
 use schemars::JsonSchema;
 use schemas::{
@@ -16,17 +17,17 @@ use schemas::{
     StatementTime, WaveName,
 };
 use serde::{Deserialize, Serialize};
-use shelf::{Missing, PlacementChoice, Record, Replace};
+use store::{MissingImagePolicy, PlacementChoice, Record, ReplacePolicy};
 use tokio::sync::Semaphore;
-use validator::Accepted;
+use tokio::time::Instant;
+use validator::AcceptedArchive;
 
-use crate::model::authority::Authority;
-use crate::model::fleet::FleetChoices;
-use crate::model::obstacle::Obstacle;
+use crate::limits;
+use crate::model::blocker::Blocker;
+use crate::model::layer::FleetChoices;
 use crate::model::parameters::{AskedParameters, ParameterValues};
 use crate::model::renderings::Renderings;
-use crate::model::verb::Verb;
-use crate::model::writer::Writer;
+use crate::model::writer::{Authority, Verb, Writer};
 
 /// A request to import, activate or deploy a version.
 #[derive(Clone, Debug)]
@@ -39,15 +40,15 @@ pub struct Request {
     /// The choices about the repositories of the images.
     pub placement: PlacementChoice,
     /// The treatment of images that the archive does not have.
-    pub missing: Missing,
+    pub missing: MissingImagePolicy,
     /// The goal of the request.
     pub goal: Goal,
     /// The exceptions that are allowed.
-    pub allowed: Allowed,
+    pub allowed: Exceptions,
     /// The ids of accepted effects outside of the environment.
     pub accepted: BTreeSet<String>,
     /// The objects that are recreated if they cannot be changed in place.
-    pub recreate: BTreeSet<Recreate>,
+    pub recreate: BTreeSet<RecreateRequest>,
     /// The versions that the same run deploys before this one, if plans are only shown. They count as ready and as
     /// deployed in their environments.
     pub before: BTreeSet<PlacedVersion>,
@@ -141,7 +142,7 @@ pub enum Goal {
     Deployed(Target),
 }
 
-/// The environment for a deployment. Choices that the request leaves open are kept as they are in the environment.
+/// The environment for a deployment. Choices that the request leaves open do not change in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Target {
@@ -173,8 +174,8 @@ pub enum PullLogin {
     /// A new pull secret with this login. The login is stored nowhere else.
     #[serde(skip)]
     Made(Login),
-    /// The same of the login that this machine has for all environments. The Secret that the site configuration or the
-    /// running version names has precedence.
+    /// A new pull secret with the login that this machine has for all environments. The Secret that the site
+    /// configuration or the running version names has precedence.
     #[serde(skip)]
     Offered(Login),
 }
@@ -196,14 +197,14 @@ impl Login {
         host: &str,
         found: Option<Credentials>,
         pushes: &Credentials,
-    ) -> Result<Self, Obstacle> {
+    ) -> Result<Self, Blocker> {
         let host = host.to_owned();
         let Some(Credentials::Password { username, password }) = found else {
-            return Err(Obstacle::NoLogin { host });
+            return Err(Blocker::NoLogin { host });
         };
         match pushes {
             Credentials::Password { username: same, .. } if *same == username => {
-                Err(Obstacle::PushLogin { username })
+                Err(Blocker::PushLogin { username })
             }
             _ => Ok(Self {
                 host,
@@ -217,11 +218,12 @@ impl Login {
 /// The exceptions that an administrator allows, each with a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Allowed {
+#[schemars(rename = "Allowed")]
+pub struct Exceptions {
     /// The adoption of objects that belong to no Solution.
     pub adopt: Adoption,
     /// Another archive of an imported version.
-    pub replace: Replace,
+    pub replace: ReplacePolicy,
     /// An archive without a signature of the keys that signed earlier archives of the Solution.
     pub signers: ChangeSigners,
     /// An unsigned archive of a Solution whose earlier archives were signed.
@@ -231,7 +233,7 @@ pub struct Allowed {
     /// An environment that does not exist yet.
     pub create: CreateEnvironment,
     /// Fields of the Solution's objects that are owned by another field manager.
-    pub conflicts: Conflicts,
+    pub conflicts: ConflictPolicy,
     /// CRDs that remove an API version in which objects may be stored.
     pub migrate: Migrate,
     /// A deployment without a test pull of its image.
@@ -239,20 +241,20 @@ pub struct Allowed {
     pub unproved: Unproved,
 }
 
-impl Allowed {
+impl Exceptions {
     /// The permissions without any exception.
     pub const NOTHING: Self = Self {
         adopt: Adoption {
-            namespace: Adopt::Refuse,
-            crds: Adopt::Refuse,
-            objects: Adopt::Refuse,
+            namespace: AdoptionPolicy::Refuse,
+            crds: AdoptionPolicy::Refuse,
+            objects: AdoptionPolicy::Refuse,
         },
-        replace: Replace::Refuse,
+        replace: ReplacePolicy::Refuse,
         signers: ChangeSigners::Refuse,
         forget: ForgetSigners::Refuse,
         downgrade: Downgrade::Refuse,
         create: CreateEnvironment::Refuse,
-        conflicts: Conflicts::Refuse,
+        conflicts: ConflictPolicy::Refuse,
         migrate: Migrate::Refuse,
         unproved: Unproved::Refuse,
     };
@@ -263,21 +265,21 @@ impl Allowed {
 #[serde(deny_unknown_fields)]
 pub struct Adoption {
     /// The namespace.
-    pub namespace: Adopt,
+    pub namespace: AdoptionPolicy,
     /// CRDs with the names of CRDs in the archive.
-    pub crds: Adopt,
+    pub crds: AdoptionPolicy,
     /// Objects with the names of objects in the archive.
     #[serde(default = "refuse", skip_serializing_if = "is_refused")]
-    pub objects: Adopt,
+    pub objects: AdoptionPolicy,
 }
 
-fn refuse() -> Adopt {
-    Adopt::Refuse
+fn refuse() -> AdoptionPolicy {
+    AdoptionPolicy::Refuse
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
-fn is_refused(adopt: &Adopt) -> bool {
-    *adopt == Adopt::Refuse
+fn is_refused(adopt: &AdoptionPolicy) -> bool {
+    *adopt == AdoptionPolicy::Refuse
 }
 
 /// Whether an archive may be signed by other keys than earlier archives.
@@ -350,8 +352,8 @@ impl Unproved {
 
 /// The request and everything that does not depend on the cluster.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    pub(crate) accepted: &'a Accepted,
+pub(crate) struct PlanRequest<'a> {
+    pub(crate) accepted: &'a AcceptedArchive,
     /// The registry with the archive's images; `None` if no registry is needed.
     pub(crate) client: Option<Client>,
     pub(crate) request: Request,
@@ -371,6 +373,55 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_imagined: bool,
 }
 
+/// The time limits of a change: for each wait, and for the whole change if the request sets one.
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    /// The time limit of a single wait.
+    wait: Duration,
+    limit: Option<Duration>,
+    began: Mutex<Instant>,
+}
+
+impl Deadline {
+    pub(crate) fn new(request: &Request) -> Self {
+        Self {
+            wait: request.wait,
+            limit: request.limit,
+            began: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Starts the clock: before the first change to the cluster, and again before a rollback, which gets the full time.
+    pub(crate) fn begin(&self) {
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Returns the time limit of the next wait.
+    pub(crate) fn wait(&self) -> Duration {
+        self.within(self.wait)
+    }
+
+    /// Returns the time limit of a step whose own limit is `longest`.
+    pub(crate) fn within(&self, longest: Duration) -> Duration {
+        match self.left() {
+            // An object that is ready already must be recognised even when the time is over.
+            Some(left) => longest.min(left.max(limits::LEAST_WAIT)),
+            None => longest,
+        }
+    }
+
+    /// Returns the limit if it is exceeded.
+    pub(crate) fn over(&self) -> Option<Duration> {
+        self.limit.filter(|_| self.left() == Some(Duration::ZERO))
+    }
+
+    fn left(&self) -> Option<Duration> {
+        let began = *self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = self.limit?;
+        Some(limit.saturating_sub(began.elapsed()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -388,16 +439,46 @@ mod tests {
             ("pull.test", "puller")
         );
         assert!(made(Some(of("puller")), Credentials::Anonymous).is_ok());
-        let pushes = Obstacle::PushLogin {
+        let pushes = Blocker::PushLogin {
             username: "pusher".to_owned(),
         };
         assert_eq!(made(Some(of("pusher")), of("pusher")), Err(pushes));
-        let none = Obstacle::NoLogin {
+        let none = Blocker::NoLogin {
             host: "pull.test".to_owned(),
         };
         let token = Credentials::IdentityToken(Secret::new("t".to_owned()));
         for found in [None, Some(token)] {
             assert_eq!(made(found, of("pusher")), Err(none.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod deadline_tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn all_waits_of_a_change_end_at_its_limit_and_its_way_back_has_as_long() {
+        let deadline = |limit| Deadline {
+            wait: 60 * SECOND,
+            limit,
+            began: Mutex::new(Instant::now()),
+        };
+        let (none, minute) = (deadline(None), deadline(Some(60 * SECOND)));
+        tokio::time::advance(50 * SECOND).await;
+        assert_eq!(
+            (none.wait(), none.within(300 * SECOND)),
+            (60 * SECOND, 300 * SECOND)
+        );
+        assert_eq!(minute.wait(), 10 * SECOND);
+        assert_eq!(minute.within(5 * SECOND), 5 * SECOND);
+        assert_eq!(minute.over(), None);
+        tokio::time::advance(10 * SECOND).await;
+        assert_eq!((minute.wait(), minute.over()), (SECOND, Some(60 * SECOND)));
+        assert_eq!(none.over(), None);
+        minute.begin();
+        assert_eq!((minute.wait(), minute.over()), (60 * SECOND, None));
     }
 }

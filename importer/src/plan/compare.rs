@@ -2,23 +2,24 @@
 //! changed since the deployment. The API server dry-runs the objects, so that the comparison contains its defaults. It
 //! only reads, and needs no registry. The entry points are [`running`] and [`Comparison::make`].
 
-use deployer::{Cluster, ObjectRef};
+use kubernetes::{Cluster, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version, yaml};
 use serde_json::Value;
-use validator::Accepted;
+use validator::AcceptedArchive;
 
+use crate::decide::decision::Decision;
+use crate::decide::deployment::Deployment;
+use crate::decide::rights;
+use crate::decide::trial::DryRun;
+use crate::model::blocker::Blocker;
 use crate::model::error::Error;
-use crate::model::look::look;
-use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::Obstacle;
-use crate::model::request::{Asked, Request};
-use crate::model::state::ClusterState;
-use crate::plan::decision::Decision;
-use crate::plan::deployment::Deployment;
-use crate::plan::operator::{CONFIG, config_name, operator_name};
-use crate::plan::summary::{PlannedObject, removed};
-use crate::plan::trial::Tried;
-use crate::plan::{check_version, rights};
+use crate::model::request::{PlanRequest, Request};
+use crate::objects::changes::{PlannedObject, removed};
+use crate::objects::operator::{CONFIG, config_name, operator_name};
+use crate::plan::check_version;
+use crate::records::namespace_record::NamespaceRecord;
+use crate::records::state::ClusterState;
+use crate::records::storage::read_if_allowed;
 
 /// A Solution that runs in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub async fn running(
     let state = ClusterState::read(cluster).await?;
     let spaces: Vec<&NamespaceRecord> = state.environment(environment).collect();
     if spaces.is_empty() {
-        return Err(Obstacle::NoEnvironment {
+        return Err(Blocker::NoEnvironment {
             environment: environment.clone(),
         }
         .into());
@@ -49,7 +50,7 @@ pub async fn running(
     if let Some(namespace) = namespace
         && spaces.iter().all(|space| space.namespace != *namespace)
     {
-        return Err(Obstacle::OtherNamespace {
+        return Err(Blocker::OtherNamespace {
             namespace: namespace.clone(),
             environment: environment.clone(),
         }
@@ -70,7 +71,7 @@ pub async fn running(
 
 /// The state that a request is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Since {
+pub enum ComparisonBase {
     /// The live cluster: the comparison shows the changes of the request.
     Now,
     /// The deployment in this namespace: the comparison shows later changes by other writers.
@@ -89,16 +90,16 @@ pub struct Comparison {
     /// Every object that would be created, changed or removed, in order.
     pub objects: Vec<PlannedObject>,
     /// The blockers that prevent a complete comparison.
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<Blocker>,
 }
 
 impl Comparison {
     /// Compares a request with a cluster. Blockers of the request are part of the comparison, not errors.
     pub async fn make(
-        accepted: &Accepted,
+        accepted: &AcceptedArchive,
         cluster: &Cluster,
         request: Request,
-        since: &Since,
+        since: &ComparisonBase,
     ) -> Result<Self, Error> {
         let cluster = &cluster.once();
         let id = accepted.statement().predicate.id.clone();
@@ -117,18 +118,19 @@ impl Comparison {
         }
         let planned = (request.writer.clock)();
         let mut state = ClusterState::read(cluster).await?;
-        if let Since::Deployed(namespace) = since {
+        if let ComparisonBase::Deployed(namespace) = since {
             as_told(&mut state, cluster, &id, namespace).await?;
         }
-        let asked = Asked::new(accepted, None, request, Some(&state), planned)?;
+        let asked = PlanRequest::new(accepted, None, request, Some(&state), planned)?;
         let decision = Decision::make(&asked, state, cluster).await?;
         comparison.take(&asked, decision, cluster).await?;
         Ok(comparison)
     }
 
+    /// Fills the comparison from a decision. If the decision has blockers, its objects are not compared.
     async fn take(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &PlanRequest<'_>,
         decision: Decision,
         cluster: &Cluster,
     ) -> Result<(), Error> {
@@ -140,7 +142,7 @@ impl Comparison {
         if !self.obstacles.is_empty() {
             return Ok(());
         }
-        let tried = Tried::make(asked, &decision, cluster).await?;
+        let tried = DryRun::make(asked, &decision, cluster).await?;
         self.obstacles = tried.obstacles;
         let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
         let hidden = hidden.unwrap_or_default();
@@ -167,7 +169,7 @@ async fn as_told(
 ) -> Result<(), Error> {
     let name = config_name(&operator_name(id.name().as_str()));
     let reference = ObjectRef::namespaced("v1", "ConfigMap", namespace.as_str(), &name);
-    let live = look(cluster, &reference).await?;
+    let live = read_if_allowed(cluster, &reference).await?;
     let text = live
         .as_ref()
         .and_then(|live| live.as_value()["data"][CONFIG].as_str());

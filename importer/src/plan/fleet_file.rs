@@ -13,7 +13,7 @@ use schemas::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::plan::file::{Moved, PlanFile, PlanFileError, canonical};
+use crate::plan::file::{PlanChange, PlanFile, PlanFileError, canonical};
 
 /// The version of the file format.
 const VERSION: u64 = 1;
@@ -63,7 +63,7 @@ pub struct FiledDeployment {
 
 /// A difference between a fleet and its plan file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FleetMoved {
+pub enum FleetPlanChange {
     /// The plan is for this fleet, not for the given one.
     #[error("the plan is for the fleet {0}")]
     Fleet(KubernetesName),
@@ -90,7 +90,7 @@ pub enum FleetMoved {
     Left(MemberDeployment),
     /// The plan of a deployment does not match any more.
     #[error("{0}: {1}")]
-    Deployment(MemberDeployment, Moved),
+    Deployment(MemberDeployment, PlanChange),
 }
 
 /// A deployment in a cluster of a fleet.
@@ -108,7 +108,7 @@ impl fmt::Display for MemberDeployment {
 
 /// A cluster with its new plan.
 #[derive(Debug)]
-pub struct AnewCluster {
+pub struct ReplannedCluster {
     /// The deployments with changes left to apply.
     pub open: FiledCluster,
     /// The deployments that are in place.
@@ -176,16 +176,16 @@ impl FleetPlanFile {
         fleet: &KubernetesName,
         change: FleetChange,
         waves: &[FleetWave],
-    ) -> Vec<FleetMoved> {
+    ) -> Vec<FleetPlanChange> {
         let mut moved = Vec::new();
         if *fleet != self.fleet {
-            moved.push(FleetMoved::Fleet(self.fleet.clone()));
+            moved.push(FleetPlanChange::Fleet(self.fleet.clone()));
         }
         if change != self.change {
-            moved.push(FleetMoved::Change(self.change));
+            moved.push(FleetPlanChange::Change(self.change));
         }
         if *waves != self.waves {
-            moved.push(FleetMoved::Waves);
+            moved.push(FleetPlanChange::Waves);
         }
         moved
     }
@@ -194,16 +194,16 @@ impl FleetPlanFile {
     /// difference, since they have the desired state. A deployment that is neither planned nor in place has left the
     /// fleet.
     #[must_use]
-    pub fn moved(&self, anew: &AnewCluster) -> Vec<FleetMoved> {
+    pub fn moved(&self, anew: &ReplannedCluster) -> Vec<FleetPlanChange> {
         let name = &anew.open.name;
         let Some(filed) = self.clusters.iter().find(|cluster| cluster.name == *name) else {
-            return vec![FleetMoved::Cluster(name.clone())];
+            return vec![FleetPlanChange::Cluster(name.clone())];
         };
         if filed.uid != anew.open.uid {
-            return vec![FleetMoved::Uid(name.clone())];
+            return vec![FleetPlanChange::Uid(name.clone())];
         }
         if filed.wave != anew.open.wave {
-            return vec![FleetMoved::Wave(name.clone(), filed.wave.clone())];
+            return vec![FleetPlanChange::Wave(name.clone(), filed.wave.clone())];
         }
         let in_cluster = |deployment: &PlacedVersion| MemberDeployment {
             cluster: name.clone(),
@@ -211,19 +211,19 @@ impl FleetPlanFile {
         };
         let added = anew.open.deployments.iter().map(|added| &added.deployment);
         let added = added.filter(|added| filed.plan_of(added).is_none());
-        let added = added.map(|added| FleetMoved::Added(in_cluster(added)));
-        let mut moved: Vec<FleetMoved> = added.collect();
+        let added = added.map(|added| FleetPlanChange::Added(in_cluster(added)));
+        let mut moved: Vec<FleetPlanChange> = added.collect();
         let mut earlier = Vec::new();
         for FiledDeployment { deployment, plan } in &filed.deployments {
             let of = in_cluster(deployment);
             match anew.open.plan_of(deployment) {
                 Some(now) => {
                     let parts = plan.moved_after(now, &earlier).into_iter();
-                    moved.extend(parts.map(|part| FleetMoved::Deployment(of.clone(), part)));
+                    moved.extend(parts.map(|part| FleetPlanChange::Deployment(of.clone(), part)));
                 }
                 // Deployments that are in place have changed records that later plans of the cluster are compared with.
                 None if anew.done.contains(deployment) => earlier.push(plan),
-                None => moved.push(FleetMoved::Left(of)),
+                None => moved.push(FleetPlanChange::Left(of)),
             }
         }
         moved
@@ -289,8 +289,8 @@ mod tests {
         )
     }
 
-    fn anew(open: FiledCluster, done: &[&str]) -> AnewCluster {
-        AnewCluster {
+    fn anew(open: FiledCluster, done: &[&str]) -> ReplannedCluster {
+        ReplannedCluster {
             open,
             done: done.iter().map(|solution| placed(solution)).collect(),
         }
@@ -426,11 +426,11 @@ mod tests {
         let (shops, apply) = ("shops".parse().unwrap(), FleetChange::Apply);
         assert_eq!(plan().moved_as_a_whole(&shops, apply, &waves(1)), []);
         let waves_moved = plan().moved_as_a_whole(&shops, apply, &waves(2));
-        assert_eq!(waves_moved, [FleetMoved::Waves]);
+        assert_eq!(waves_moved, [FleetPlanChange::Waves]);
         let back = plan().moved_as_a_whole(&shops, FleetChange::Rollback, &waves(1));
-        assert_eq!(back, [FleetMoved::Change(apply)]);
+        assert_eq!(back, [FleetPlanChange::Change(apply)]);
         let carts = "carts".parse().unwrap();
         let fleet = plan().moved_as_a_whole(&carts, apply, &waves(1));
-        assert_eq!(fleet, [FleetMoved::Fleet(shops)]);
+        assert_eq!(fleet, [FleetPlanChange::Fleet(shops)]);
     }
 }

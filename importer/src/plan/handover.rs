@@ -1,16 +1,23 @@
-//! The part of a rendering that a controller can apply without a plan, a consent or stored values. The
-//! controller reads it from a registry, where more people can read it than may see secrets. The entry point is
-//! [`RenderedManifests::hand_over`]; pure functions.
+//! The part of a rendering that a controller can apply without a plan, a consent or stored values. The controller reads
+//! it from a registry, where more people can read it than may see secrets. The entry point is
+//! [`RenderedManifests::hand_over`].
+//!
+//! [`leave_to_first`] handles objects that multiple deployments in a cluster include, and keeps each in the first
+//! deployment only. Controllers that apply such deployments independently would otherwise overwrite each other's
+//! version forever. Both are pure functions.
 
-use change::vocabulary as v;
-use deployer::Object;
+use std::collections::{BTreeMap, BTreeSet};
+
+use kubernetes::{Object, ObjectRef};
+use planner::vocabulary as v;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::error::Error;
-use crate::plan::releases::hook_events;
+use crate::objects::releases::hook_events;
 use crate::plan::render::{ManifestSource, RenderedManifest, RenderedManifests};
+use crate::records::namespace_record::{Labels, joined};
 
 /// The Helm events of hooks that are part of an installation or upgrade. Only Helm can run hooks of other events.
 const COMING: [&str; 4] = ["pre-install", "post-install", "pre-upgrade", "post-upgrade"];
@@ -44,7 +51,7 @@ pub struct LeftSecret {
 
 /// The reason why another program cannot apply an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotForOthers {
+pub enum HandoverProblem {
     /// An object other than a Secret contains a sensitive value.
     #[error(
         "{object} contains a sensitive value that everyone with read access to the registry could read"
@@ -72,11 +79,11 @@ pub enum NotForOthers {
 impl RenderedManifests {
     /// Sorts the rendered objects. Sensitive values must be masked in the rendering. The outer error is an unreadable
     /// object. The inner one lists all objects that prevent the handover.
-    pub fn hand_over(self) -> Result<Result<Handover, Vec<NotForOthers>>, Error> {
+    pub fn hand_over(self) -> Result<Result<Handover, Vec<HandoverProblem>>, Error> {
         let namespace = self.namespace.as_str();
         let reads = self.reads.into_iter();
-        let mut problems: Vec<NotForOthers> =
-            reads.map(|read| NotForOthers::Read { read }).collect();
+        let mut problems: Vec<HandoverProblem> =
+            reads.map(|read| HandoverProblem::Read { read }).collect();
         let mut handover = Handover::default();
         for mut manifest in self.manifests {
             let object = Object::new(manifest.object.clone())?;
@@ -91,15 +98,15 @@ impl RenderedManifests {
                 continue;
             }
             if manifest.masked && object.is_secret() {
-                handover.secrets.push(LeftSecret::of(&object));
+                handover.secrets.push(LeftSecret::new(&object));
                 continue;
             }
             if manifest.masked {
-                problems.push(NotForOthers::Sensitive { object: name });
+                problems.push(HandoverProblem::Sensitive { object: name });
                 continue;
             }
             if manifest.random {
-                problems.push(NotForOthers::Random { object: name });
+                problems.push(HandoverProblem::Random { object: name });
                 continue;
             }
             if comes {
@@ -123,7 +130,7 @@ impl RenderedManifests {
 }
 
 impl LeftSecret {
-    fn of(secret: &Object) -> Self {
+    fn new(secret: &Object) -> Self {
         let value = secret.as_value();
         let keys = ["data", "stringData"].into_iter();
         let keys = keys.filter_map(|field| value[field].as_object());
@@ -149,6 +156,69 @@ fn forget_origin(space: &mut Value) {
     }
 }
 
+/// The objects that a deployment shares with earlier ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overlap {
+    /// The indexes of the deployments with objects of this one. It must be applied after them.
+    pub behind: BTreeSet<usize>,
+    /// The objects that differ in these deployments.
+    pub differing: Vec<String>,
+}
+
+/// Removes each object from all of these deployments but the first one that includes it.
+pub fn leave_to_first(all: &mut [Handover]) -> Result<Vec<Overlap>, Error> {
+    let mut owners: BTreeMap<ObjectRef, (usize, usize)> = BTreeMap::new();
+    let mut overlaps = Vec::new();
+    for at in 0..all.len() {
+        let (before, own) = all.split_at_mut(at);
+        let own = &mut own[0].manifests;
+        let (mut overlap, mut kept) = (Overlap::default(), Vec::new());
+        for manifest in std::mem::take(own) {
+            let object = Object::new(manifest.object.clone())?;
+            match owners.get(object.reference()) {
+                Some((owner, place)) if *owner < at => {
+                    overlap.behind.insert(*owner);
+                    let first = &mut before[*owner].manifests[*place];
+                    if !agree(first, &manifest) {
+                        overlap.differing.push(object.reference().to_string());
+                    }
+                }
+                _ => {
+                    owners.insert(object.reference().clone(), (at, kept.len()));
+                    kept.push(manifest);
+                }
+            }
+        }
+        *own = kept;
+        overlaps.push(overlap);
+    }
+    Ok(overlaps)
+}
+
+/// Checks whether two objects are the same or can be merged. A namespace gets the labels of both, unless a label has
+/// two values.
+fn agree(first: &mut RenderedManifest, other: &RenderedManifest) -> bool {
+    if first.object == other.object {
+        return true;
+    }
+    if first.object["kind"] != "Namespace" {
+        return false;
+    }
+    let [own, theirs] = [&first.object, &other.object].map(labels);
+    let both = joined([&own, &theirs]);
+    if both != joined([&theirs, &own]) {
+        return false;
+    }
+    first.object["metadata"]["labels"] = json!(both);
+    true
+}
+
+fn labels(object: &Value) -> Labels {
+    let labels = object["metadata"]["labels"].as_object();
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    labels.into_iter().flatten().filter_map(text).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -160,7 +230,7 @@ mod tests {
             id: "shop-1.0.0".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             pull_registry: "registry.test".parse().unwrap(),
-            placement: shelf::Placement::default(),
+            placement: store::Placement::default(),
             manifests,
             reads: Vec::new(),
         }
@@ -225,10 +295,10 @@ mod tests {
             ..map("b", &json!({}))
         };
         let refused = rendered(vec![masked, random, map("c", &json!({}))]);
-        let sensitive = NotForOthers::Sensitive {
+        let sensitive = HandoverProblem::Sensitive {
             object: "ConfigMap prod/a".to_owned(),
         };
-        let random = NotForOthers::Random {
+        let random = HandoverProblem::Random {
             object: "ConfigMap prod/b".to_owned(),
         };
         assert_eq!(refused.hand_over().unwrap(), Err(vec![sensitive, random]));
@@ -241,7 +311,7 @@ mod tests {
             reads: vec![read.clone()],
             ..rendered(vec![map("a", &json!({}))])
         };
-        let expected = Err(vec![NotForOthers::Read { read }]);
+        let expected = Err(vec![HandoverProblem::Read { read }]);
         assert_eq!(refused.hand_over().unwrap(), expected);
     }
 
@@ -276,5 +346,78 @@ mod tests {
         assert_eq!(handover.beyond, ["ClusterRole nodes", "ConfigMap other/a"]);
         let there = space(json!({ "text": "shop" }));
         assert_eq!(handover.manifests[0], there);
+    }
+}
+
+#[cfg(test)]
+mod overlap_tests {
+    use super::*;
+    use crate::plan::render::ManifestSource;
+    use crate::records::namespace_record::ENFORCE;
+
+    fn handover(objects: &[Value]) -> Handover {
+        let manifest = |object: &Value| RenderedManifest {
+            source: ManifestSource::Environment,
+            random: false,
+            masked: false,
+            object: object.clone(),
+        };
+        Handover {
+            manifests: objects.iter().map(manifest).collect(),
+            ..Handover::default()
+        }
+    }
+
+    fn object(kind: &str, name: &str, labels: &Value) -> Value {
+        json!({ "apiVersion": "v1", "kind": kind, "metadata": { "name": name, "labels": labels } })
+    }
+
+    fn names(handover: &Handover) -> Vec<&str> {
+        let all = handover.manifests.iter();
+        all.map(|manifest| manifest.object["metadata"]["name"].as_str().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn each_object_is_left_to_the_first_and_the_others_come_behind() {
+        let none = json!({});
+        let [a, b, c] = ["a", "b", "c"].map(|name| object("ConfigMap", name, &none));
+        let other = object("ConfigMap", "b", &json!({ "x": "y" }));
+        let mut all = [
+            handover(&[a.clone(), b]),
+            handover(std::slice::from_ref(&c)),
+            handover(&[a, other, c]),
+        ];
+        let overlaps = leave_to_first(&mut all).unwrap();
+        assert_eq!(
+            all.each_ref().map(names),
+            [vec!["a", "b"], vec!["c"], vec![]]
+        );
+        let last = Overlap {
+            behind: [0, 1].into(),
+            differing: vec!["ConfigMap b".to_owned()],
+        };
+        assert_eq!(overlaps, [Overlap::default(), Overlap::default(), last]);
+    }
+
+    #[test]
+    fn a_namespace_gets_what_each_needs_and_no_two_values_of_one_label() {
+        let space = |labels: Value| handover(&[object("Namespace", "prod", &labels)]);
+        let come_to = |first: Value, second: Value| {
+            let mut all = [space(first), space(second)];
+            let overlaps = leave_to_first(&mut all).unwrap();
+            let labels = all[0].manifests[0].object["metadata"]["labels"].clone();
+            (labels, overlaps[1].differing.len())
+        };
+        let (lower, higher) = (
+            json!({ ENFORCE: "privileged" }),
+            json!({ ENFORCE: "baseline" }),
+        );
+        assert_eq!(come_to(lower.clone(), higher.clone()), (lower.clone(), 0));
+        assert_eq!(come_to(higher, lower.clone()), (lower, 0));
+        let both = json!({ "a": "1", "b": "2" });
+        assert_eq!(come_to(json!({ "a": "1" }), json!({ "b": "2" })), (both, 0));
+        let one = json!({ "a": "1" });
+        assert_eq!(come_to(one.clone(), json!({ "a": "2" })), (one, 1));
     }
 }

@@ -2,99 +2,53 @@
 //! cluster and the registry, and decides; [`Plan::ready`] returns a plan that `apply` can apply. Nothing here writes,
 //! except for opening uploads at the registry. docs/development/architecture.md shows the stages.
 
-pub(crate) mod alone;
-mod back;
-pub(crate) mod carrying;
-mod choices;
 pub(crate) mod compare;
-pub(crate) mod consent;
-pub(crate) mod crd;
-pub(crate) mod decision;
-pub(crate) mod default_account;
-pub(crate) mod deployment;
-mod diff;
-mod expand;
 pub(crate) mod file;
-pub(crate) mod finish;
 pub(crate) mod fleet_file;
 pub(crate) mod handover;
-pub(crate) mod hidden;
-mod kinds;
-pub(crate) mod login;
-pub(crate) mod losses;
-mod metrics;
-pub(crate) mod migration;
-mod narrowing;
-pub(crate) mod network;
 mod notes;
 pub(crate) mod offline;
-pub(crate) mod operator;
-pub(crate) mod order;
 pub(crate) mod outline;
-pub(crate) mod overlap;
-pub(crate) mod parameters;
-mod patches;
-pub(crate) mod place;
-mod planner;
-pub(crate) mod prerequisites;
-pub(crate) mod program;
-pub(crate) mod proof;
-pub(crate) mod reach;
-pub(crate) mod readiness;
-pub(crate) mod releases;
-pub(crate) mod remaining;
 pub(crate) mod render;
-pub(crate) mod review;
-pub(crate) mod rights;
-mod room;
-mod schema;
-pub(crate) mod sets;
-mod setting;
-mod sources;
-pub(crate) mod standing;
-mod summarize;
 pub(crate) mod summary;
-mod template;
-pub(crate) mod trial;
-pub(crate) mod uses;
-mod values;
-pub(crate) mod veil;
 pub(crate) mod versions;
-pub(crate) mod withdrawal;
 
 use std::borrow::Cow;
 use std::mem;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use deployer::{Cluster, ObjectRef};
+use kubernetes::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
-use shelf::{Placement, Record};
-use shelf::{Survey, TargetState};
-use validator::{Accepted, Finding};
+use store::{Placement, Record, Survey, TargetState};
+use validator::{AcceptedArchive, Finding};
 
-use crate::model::authority::Authority;
-use crate::model::deadline::Deadline;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::renderings::Renderings;
-use crate::model::request::{Asked, Goal, LeftOpen, Nodes, PullLogin, Request};
-use crate::model::sight::Sight;
-use crate::model::state::ClusterState;
-use crate::plan::crd::CrdChange;
-use crate::plan::decision::Decision;
-use crate::plan::deployment::Deployment;
-use crate::plan::network::{Network, of_deployment};
-use crate::plan::notes::{
+use self::notes::{
     asked_about_everything, later_pods, missing_logins, notes, of_changes, of_choices, of_network,
     uncollected, unreachable, untried,
 };
-use crate::plan::prerequisites::not_looked_for;
-use crate::plan::proof::Proof;
-use crate::plan::summarize::{newer, planned_beyond, planned_target, replaced};
-use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject, kept, summary};
-use crate::plan::trial::{Tried, Unchanged};
+use self::summary::{
+    PlanSummary, PlannedDefault, newer, planned_beyond, planned_target, replaced, summary,
+};
+use crate::choices::{parameters, redact};
+use crate::decide::decision::Decision;
+use crate::decide::deployment::Deployment;
+use crate::decide::prerequisites::not_looked_for;
+use crate::decide::proof::{Network, Proof, of_deployment};
+use crate::decide::rights;
+use crate::decide::trial::{self, DryRun, Unchanged};
+use crate::model::blocker::Blocker;
+use crate::model::error::Error;
+use crate::model::renderings::Renderings;
+use crate::model::request::{Deadline, Goal, LeftOpen, Nodes, PlanRequest, PullLogin, Request};
+use crate::model::writer::Authority;
+use crate::objects::changes::{PlannedObject, kept};
+use crate::objects::crd::CrdChange;
+use crate::objects::releases::program;
+use crate::objects::{migration, pull_secret};
+use crate::records::state::ClusterState;
+use crate::records::visibility::UnreadableParts;
 
 /// The oldest supported minor version of Kubernetes 1, in which server-side apply is stable.
 const OLDEST_MINOR: u32 = 22;
@@ -102,14 +56,14 @@ const OLDEST_MINOR: u32 = 22;
 /// A plan, and everything that applying it needs.
 #[derive(Debug)]
 pub struct Plan<'a> {
-    asked: Asked<'a>,
+    asked: PlanRequest<'a>,
     images: Survey,
     /// The decision for the cluster's state; none if the cluster is too old or the user may not read it.
     decision: Option<Box<Decision>>,
     /// The image that pods must pull before the operator is changed.
     proof: Option<Proof>,
     /// The blockers in addition to those of the decision.
-    obstacles: Vec<Obstacle>,
+    obstacles: Vec<Blocker>,
     /// The objects that need no write.
     unchanged: Unchanged,
     summary: PlanSummary,
@@ -118,7 +72,7 @@ pub struct Plan<'a> {
 /// A plan without blockers. Only such a plan can be applied.
 #[derive(Debug)]
 pub struct Ready<'a> {
-    pub(crate) asked: Asked<'a>,
+    pub(crate) asked: PlanRequest<'a>,
     pub(crate) images: Survey,
     pub(crate) decision: Box<Decision>,
     pub(crate) proof: Option<Proof>,
@@ -128,7 +82,7 @@ pub struct Ready<'a> {
 }
 
 /// Checks whether everything in a plan is in place already.
-fn is_in_place(asked: &Asked<'_>, decision: &Decision, summary: &PlanSummary) -> bool {
+fn is_in_place(asked: &PlanRequest<'_>, decision: &Decision, summary: &PlanSummary) -> bool {
     let record = &asked.record;
     let earlier = decision.state.record(&record.name, &record.version);
     let mut objects = summary.objects();
@@ -174,14 +128,14 @@ impl Ready<'_> {
         let state = self
             .asked
             .request
-            .state(cluster, &self.asked.id, &mut Sight::default())
+            .state(cluster, &self.asked.id, &mut UnreadableParts::default())
             .await?;
         let decision = Decision::make(&self.asked, state, cluster).await?;
         if decision.is_same(&self.decision, &self.asked) {
             Ok(decision)
         } else {
             let differences = self.decision.differences(&decision, &self.asked);
-            Err(Obstacle::changed(differences).into())
+            Err(Blocker::changed(differences).into())
         }
     }
 }
@@ -189,10 +143,10 @@ impl Ready<'_> {
 /// Returns the blockers of a request that need no plan and no registry: the version of the cluster, missing rights, and
 /// a missing Helm. It writes nothing.
 pub async fn blocked_besides_registry(
-    accepted: &Accepted,
+    accepted: &AcceptedArchive,
     cluster: &Cluster,
     request: &Request,
-) -> Result<Vec<Obstacle>, Error> {
+) -> Result<Vec<Blocker>, Error> {
     let mut obstacles = Vec::new();
     check_version(cluster, &mut obstacles);
     if let Authority::Cluster = request.authority {
@@ -207,7 +161,7 @@ impl<'a> Plan<'a> {
     /// archive, which the plan shows to its readers. A plan that is not applied must be given up with
     /// [`Plan::give_up`], since it opens uploads at the registry. Blockers are part of the plan, not errors.
     pub async fn make(
-        accepted: &'a Accepted,
+        accepted: &'a AcceptedArchive,
         findings: Vec<Finding>,
         client: &Client,
         cluster: &Cluster,
@@ -224,7 +178,7 @@ impl<'a> Plan<'a> {
         if !unreadable.is_empty() {
             program::check(accepted, &request, &mut unreadable).await?;
         }
-        let mut sight = Sight::default();
+        let mut sight = UnreadableParts::default();
         let state = if unreadable.is_empty() {
             Some(request.state(cluster, &id, &mut sight).await?)
         } else {
@@ -235,12 +189,12 @@ impl<'a> Plan<'a> {
             replace: request.allowed.replace,
             missing: request.missing,
         };
-        let mut images = shelf::survey(accepted, client, wanted).await?;
+        let mut images = store::survey(accepted, client, wanted).await?;
         let in_the_way = mem::take(&mut images.obstacles).into_iter();
-        let mut obstacles: Vec<Obstacle> = in_the_way.map(Obstacle::from).collect();
+        let mut obstacles: Vec<Blocker> = in_the_way.map(Blocker::from).collect();
         obstacles.extend(unreadable);
         let registry = Some(client.clone());
-        let mut asked = Asked::new(accepted, registry, request, state.as_ref(), planned)?;
+        let mut asked = PlanRequest::new(accepted, registry, request, state.as_ref(), planned)?;
         asked.record.placement = images.placement;
         let summary = PlanSummary {
             pull_registry: asked.record.pull_registry()?.to_string(),
@@ -265,20 +219,22 @@ impl<'a> Plan<'a> {
         // that gives them up.
         let denied = plan.images.open_uploads(client).await?;
         plan.summary.creates = plan.images.creates();
-        let denied = denied.into_iter().map(Obstacle::from);
+        let denied = denied.into_iter().map(Blocker::from);
         plan.obstacles.extend(denied);
         Ok(plan)
     }
 
+    /// Decides the changes, and fills the summary with them. The dry run comes last, and only if there are no blockers
+    /// by then.
     async fn decide(
         &mut self,
         state: ClusterState,
         client: &Client,
         cluster: &Cluster,
-        sight: &mut Sight,
+        sight: &mut UnreadableParts,
     ) -> Result<(), Error> {
         let decision = Decision::make(&self.asked, state, cluster).await?;
-        let Asked {
+        let PlanRequest {
             accepted,
             request,
             id,
@@ -286,7 +242,7 @@ impl<'a> Plan<'a> {
             ..
         } = &self.asked;
         let state = &decision.state;
-        let neighbours = shelf::neighbours(client.address(), &state.records, record)?;
+        let neighbours = store::neighbours(client.address(), &state.records, record)?;
         client
             .find_in_images(&mut self.images.job, &neighbours)
             .await?;
@@ -341,7 +297,7 @@ impl<'a> Plan<'a> {
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {
             let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
             let tried = self.try_objects(&decision, cluster).await;
-            tried.map_err(|error| veil::error(error, &hidden.unwrap_or_default()))?;
+            tried.map_err(|error| redact::error(error, &hidden.unwrap_or_default()))?;
         }
         self.decision = Some(Box::new(decision));
         Ok(())
@@ -361,7 +317,7 @@ impl<'a> Plan<'a> {
 
     /// Returns the blockers.
     #[must_use]
-    pub fn obstacles(&self) -> Vec<&Obstacle> {
+    pub fn obstacles(&self) -> Vec<&Blocker> {
         let decided = self.decision.iter();
         let decided = decided.flat_map(|decision| &decision.obstacles);
         let refused = self
@@ -416,7 +372,7 @@ impl<'a> Plan<'a> {
                 summary,
                 ..
             } if free => Ok(Ready {
-                deadline: Deadline::of(&asked.request),
+                deadline: Deadline::new(&asked.request),
                 asked,
                 images,
                 decision,
@@ -433,7 +389,7 @@ impl<'a> Plan<'a> {
         let Decision {
             crds, deployment, ..
         } = decision;
-        let tried = Tried::make(&self.asked, decision, cluster).await?;
+        let tried = DryRun::make(&self.asked, decision, cluster).await?;
         let obstacles = &mut self.obstacles;
         obstacles.extend(tried.obstacles);
         self.unchanged = tried.unchanged;
@@ -481,7 +437,7 @@ impl Request {
         &self,
         cluster: &Cluster,
         id: &SolutionId,
-        sight: &mut Sight,
+        sight: &mut UnreadableParts,
     ) -> Result<ClusterState, Error> {
         match &self.authority {
             Authority::Cluster => ClusterState::read(cluster).await,
@@ -495,11 +451,11 @@ impl Request {
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PlanRequest<'a> {
     /// Returns the request with its generated values and the resulting record. Without a state, the registry of earlier
     /// pulls is not known. `planned` is a time before the state was read.
     pub(crate) fn new(
-        accepted: &'a Accepted,
+        accepted: &'a AcceptedArchive,
         client: Option<Client>,
         request: Request,
         state: Option<&ClusterState>,
@@ -524,10 +480,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
+fn check_version(cluster: &Cluster, obstacles: &mut Vec<Blocker>) {
     let version = cluster.version();
     if (version.major, version.minor) < (1, OLDEST_MINOR) {
-        obstacles.push(Obstacle::KubernetesTooOld {
+        obstacles.push(Blocker::KubernetesTooOld {
             version: version.text.clone(),
             oldest_minor: OLDEST_MINOR,
         });
@@ -535,7 +491,7 @@ fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
 }
 
 fn record_of(
-    accepted: &Accepted,
+    accepted: &AcceptedArchive,
     request: &Request,
     placement: Placement,
     pull_registry: &RegistryAddress,
@@ -547,9 +503,9 @@ fn record_of(
         version: id.version().clone(),
         archive_id: accepted.archive_id(),
         signers: signers.unwrap_or_default(),
-        pushed_to: shelf::endpoint(&request.registry, id),
-        endpoint: shelf::endpoint(pull_registry, id),
-        images: shelf::recorded(accepted),
+        pushed_to: store::endpoint(&request.registry, id),
+        endpoint: store::endpoint(pull_registry, id),
+        images: store::recorded(accepted),
         placement,
         imported: request.now,
         expires: accepted.statement().predicate.expires,
@@ -565,6 +521,7 @@ fn placement(state: Option<&ClusterState>, request: &Request, id: &SolutionId) -
         record.name == *id.name() && record.registry().is_ok_and(|address| address == *registry)
     };
     let records = state.map(|state| state.records.as_slice());
+    // Records are sorted by version, so the newest one comes first in this order.
     let known = || records.unwrap_or_default().iter().rev().filter(is_there);
     let same = known().find(|record| record.version == *id.version());
     let before = same.or_else(|| known().next());
@@ -604,7 +561,11 @@ fn pulled_before(
 const FROM_SITE: &str = "the site's file";
 
 /// Returns the values that the user did not specify, with their sources.
-fn defaults(asked: &Asked<'_>, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
+fn defaults(
+    asked: &PlanRequest<'_>,
+    decision: &Decision,
+    pull_registry: &str,
+) -> Vec<PlannedDefault> {
     let request = &asked.request;
     let mut choices = Vec::new();
     let mut add = |what, value, why| {
@@ -631,7 +592,7 @@ fn defaults(asked: &Asked<'_>, decision: &Decision, pull_registry: &str) -> Vec<
         }
         if let PullLogin::Keep | PullLogin::Offered(_) = &target.pull_login {
             let deployed = &deployment.deployed;
-            let made = login::made(asked, target, deployed.pull_secret.as_ref());
+            let made = pull_secret::made(asked, target, deployed.pull_secret.as_ref());
             let (secret, why) = match &deployed.pull_secret {
                 Some(secret) if made.is_some() => {
                     (secret.as_str(), "from the configured pull login")
@@ -650,11 +611,11 @@ fn defaults(asked: &Asked<'_>, decision: &Decision, pull_registry: &str) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use shelf::{MirrorPolicy, PathLayout};
+    use store::{MirrorPolicy, PathLayout};
 
     use super::*;
-    use crate::model::record::tests::record;
     use crate::plan::file::tests::request;
+    use crate::records::record::tests::record;
 
     #[test]
     fn a_version_keeps_its_placement_and_a_new_one_gets_that_of_the_newest_at_its_registry() {

@@ -3,29 +3,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Access, Cluster, Node, Object, ObjectRef};
+use kubernetes::{Access, Cluster, Node, Object, ObjectRef};
 use manifests::{is_definition, pod_specs};
 use registry::Client;
 use rules::{Reach, Right};
-use schemas::{Image, ImageReference, Namespace, SolutionId, named};
+use schemas::{Image, ImageReference, Namespace, SolutionId, list_names};
 use serde_json::Value;
-use shelf::Record;
-use validator::Accepted;
+use store::Record;
+use validator::AcceptedArchive;
 
+use crate::decide::deployment::{Deployment, unreached};
+use crate::decide::proof::{Network, of_deployment};
 use crate::model::error::Error;
 use crate::model::request::Nodes;
-use crate::model::sight::{Hidden, Sight};
-use crate::model::state::ClusterState;
-use crate::plan::consent::held;
-use crate::plan::deployment::Deployment;
-use crate::plan::login;
-use crate::plan::network::{Network, of_deployment};
-use crate::plan::reach::unreached;
+use crate::objects::effects::held;
+use crate::objects::pull_secret;
 use crate::plan::summary::PlannedLaterPods;
+use crate::records::state::ClusterState;
+use crate::records::visibility::{UnreadableParts, UnreadableScope};
 
 /// Returns the notes on choices of the site without effect: those for workloads, releases, values and parameters that
 /// the version does not have.
-pub(crate) fn of_choices(deployment: &Deployment, accepted: &Accepted) -> Vec<String> {
+pub(crate) fn of_choices(deployment: &Deployment, accepted: &AcceptedArchive) -> Vec<String> {
     let (solution, spec) = (&deployment.solution, &accepted.manifest().spec);
     let mut notes = unreached(deployment, accepted);
     notes.extend(deployment.site.unknown_releases(solution, spec));
@@ -37,10 +36,10 @@ pub(crate) fn of_choices(deployment: &Deployment, accepted: &Accepted) -> Vec<St
 /// Returns the notes on hosts other than the registry that receive the login, on newer versions, and on images that no
 /// node can run.
 pub(crate) async fn notes(
-    accepted: &Accepted,
+    accepted: &AcceptedArchive,
     client: &Client,
     cluster: &Cluster,
-    sight: &mut Sight,
+    sight: &mut UnreadableParts,
     state: &ClusterState,
     id: &SolutionId,
 ) -> Result<Vec<String>, Error> {
@@ -53,7 +52,7 @@ pub(crate) async fn notes(
     let newer =
         newer.map(|version| format!("a newer version, {version}, has already been imported"));
     let right = Access::new("list", "", "nodes");
-    let nodes = sight.of(cluster.nodes().await, Hidden::Nodes, &right)?;
+    let nodes = sight.of(cluster.nodes().await, UnreadableScope::Nodes, &right)?;
     let nodes = nodes.unwrap_or_default();
     let homeless = accepted
         .images()
@@ -67,7 +66,7 @@ pub(crate) async fn notes(
                 platforms.join(", ")
             )
         });
-    Ok(shelf::delegated(client)
+    Ok(store::delegated(client)
         .into_iter()
         .chain(newer)
         .chain(homeless)
@@ -79,7 +78,7 @@ pub(crate) async fn notes(
 /// it from another source.
 pub(crate) fn later_pods(
     deployment: &Deployment,
-    accepted: &Accepted,
+    accepted: &AcceptedArchive,
     host: &str,
 ) -> Result<Option<PlannedLaterPods>, Error> {
     let Some(secret) = &deployment.deployed.pull_secret else {
@@ -133,7 +132,7 @@ pub(crate) fn unreachable<'a>(
     let note = |(reference, objects): (&str, BTreeSet<String>)| {
         format!(
             "nodes cannot pull `{reference}`, which is not mirrored in the site's registry; it is used by {}",
-            named(objects.into_iter().collect())
+            list_names(objects.into_iter().collect())
         )
     };
     named_by.into_iter().map(note).collect()
@@ -165,12 +164,12 @@ fn references_in<'a>(value: &Value, references: &BTreeSet<&'a str>) -> BTreeSet<
 pub(crate) fn missing_logins(deployment: &Deployment) -> Vec<String> {
     let objects = || deployment.change.objects();
     let all = objects().chain(deployment.releases.objects());
-    let secret = login::secret_name(&deployment.solution);
+    let secret = pull_secret::secret_name(&deployment.solution);
     missing(all, objects(), secret.as_str(), deployment.namespace())
 }
 
-/// Returns the notes on pull secrets with this name that `pods` use outside the namespace `checked`, and that are not
-/// among `made`.
+/// Returns the notes on pull secrets with this name that `pods` use outside the namespace `checked`, and that this
+/// change does not create (`made`).
 fn missing<'a>(
     pods: impl Iterator<Item = &'a Object>,
     made: impl Iterator<Item = &'a Object>,
@@ -298,10 +297,10 @@ fn fits(image: &Image, nodes: &[Node]) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use shelf::MirrorPolicy;
+    use store::MirrorPolicy;
 
     use super::*;
-    use crate::model::record::tests::record;
+    use crate::records::record::tests::record;
 
     #[test]
     fn pods_are_made_with_rights_to_workloads_and_to_accounts() {

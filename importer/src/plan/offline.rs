@@ -7,22 +7,22 @@ use std::fmt;
 
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::{Address, Expansion};
+use progress::{Cancel, Cancelled};
 use schemas::{
     ChartChoices, Digest, ImagePlace, Namespace, ReleaseName, SolutionId, SolutionName,
     SolutionSpec, merge_values, nearest, yaml,
 };
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use validator::{CarriedChart, CarriedSet};
-use watch::{Cancel, Cancelled};
+use validator::{PackagedChart, PackagedSet};
 
-use crate::model::obstacle::Unfit;
+use crate::choices::parameters;
+use crate::choices::workloads::{PartObjects, meaningless, missing, of_sets};
+use crate::model::blocker::ContentBlocker;
 use crate::model::parameters::{ParameterValues, ValueSource};
-use crate::model::site::{HeldSite, SiteFile};
-use crate::plan::parameters;
-use crate::plan::reach::{PartObjects, meaningless, missing, of_sets};
-use crate::plan::releases::doubtful;
-use crate::plan::sets::meant;
+use crate::objects::releases::doubtful;
+use crate::objects::sets::meant;
+use crate::records::site::{HeldSite, SiteFile};
 
 /// The maximum edit distance between an unknown name and a suggestion.
 const NEAR: usize = 2;
@@ -31,15 +31,15 @@ const REGISTRY: &str = "registry.invalid";
 
 /// The parts of an archive that a site file can configure.
 #[derive(Clone, Copy, Debug)]
-pub struct Offer<'a> {
+pub struct ConfigurableParts<'a> {
     /// The Solution id.
     pub id: &'a SolutionId,
     /// The Solution's specification in the manifest.
     pub spec: &'a SolutionSpec,
     /// The sets of manifests.
-    pub sets: &'a [CarriedSet],
+    pub sets: &'a [PackagedSet],
     /// The charts.
-    pub charts: &'a [CarriedChart],
+    pub charts: &'a [PackagedChart],
 }
 
 /// A mismatch between a site file and an archive.
@@ -63,7 +63,7 @@ pub enum SiteProblem {
         /// The Solution id.
         solution: SolutionId,
         /// The problem with the value.
-        unfit: Box<Unfit>,
+        unfit: Box<ContentBlocker>,
     },
     /// The schema of a chart rejects the values.
     #[error(
@@ -111,14 +111,14 @@ pub fn like_named(file: &SiteFile, given: &[&SolutionName]) -> Vec<String> {
 /// it is cancelled.
 pub fn compare_site(
     file: &SiteFile,
-    offer: &Offer<'_>,
+    offer: &ConfigurableParts<'_>,
     helm: Option<&Helm>,
     cancel: Cancel<'_>,
 ) -> Result<SiteCompared, Cancelled> {
     let comparing = Comparing {
         file,
         offer,
-        site: HeldSite::of(vec![file.clone()]),
+        site: HeldSite::new(vec![file.clone()]),
     };
     let mut compared = SiteCompared::default();
     let values = comparing.parameters(&mut compared);
@@ -131,7 +131,7 @@ pub fn compare_site(
 /// A site file and the archive that it is compared with.
 struct Comparing<'a> {
     file: &'a SiteFile,
-    offer: &'a Offer<'a>,
+    offer: &'a ConfigurableParts<'a>,
     /// The site configuration with only this file.
     site: HeldSite,
 }
@@ -188,7 +188,7 @@ impl Comparing<'_> {
     /// Compares the entries for workloads. Workloads of charts are not known before rendering, so entries for charts
     /// are skipped.
     fn entries(&self, compared: &mut SiteCompared) {
-        let Offer { spec, charts, .. } = self.offer;
+        let ConfigurableParts { spec, charts, .. } = self.offer;
         let solution = self.solution();
         let carried = charts.iter().map(|chart| chart.release.name.as_str());
         let in_charts = carried.clone().map(|name| PartObjects {
@@ -289,7 +289,7 @@ impl Comparing<'_> {
     /// Validates the values of a release by the schema of its chart, and adds Helm's answer.
     fn judge(
         &self,
-        chart: &CarriedChart,
+        chart: &PackagedChart,
         given: &Map<String, Value>,
         parameters: &ParameterValues,
         helm: &Helm,
@@ -349,7 +349,7 @@ impl Comparing<'_> {
     }
 
     /// Returns placeholder values for the expansion, since the site's are not known.
-    fn stand_ins(&self, chart: &CarriedChart, parameters: &ParameterValues) -> Expansion {
+    fn stand_ins(&self, chart: &PackagedChart, parameters: &ParameterValues) -> Expansion {
         let name = self.solution().to_string();
         let address = |place: &ImagePlace| Address {
             registry: REGISTRY.to_owned(),
@@ -373,7 +373,7 @@ impl Comparing<'_> {
 
 /// A chart with the program that validates its values.
 struct Judge<'a> {
-    chart: &'a CarriedChart,
+    chart: &'a PackagedChart,
     namespace: &'a Namespace,
     helm: &'a Helm,
     cancel: Cancel<'a>,

@@ -4,18 +4,18 @@
 
 use std::borrow::Cow;
 
-use deployer::Object;
+use kubernetes::Object;
 use manifests::{Definition, is_definition, text};
-use rules::{Right, When};
+use rules::{DangerScope, Right};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use validator::Accepted;
+use validator::AcceptedArchive;
 
+use crate::decide::rights::manifests::WantedRights;
 use crate::model::error::Error;
-use crate::plan::consent;
-use crate::plan::crd::Users;
-use crate::plan::rights::manifests::WantedRights;
+use crate::objects::crd::Users;
+use crate::objects::effects;
 use crate::plan::summary::PlannedRight;
 
 /// A custom resource that a version defines.
@@ -80,7 +80,7 @@ pub struct VersionOutline {
 
 impl VersionOutline {
     /// Returns the outline of an archive.
-    pub fn of(accepted: &Accepted) -> Result<Self, Error> {
+    pub fn of(accepted: &AcceptedArchive) -> Result<Self, Error> {
         let definitions =
             definitions(accepted).map(|definition| DefinedResource::from(definition.document));
         let mut definitions: Vec<DefinedResource> = definitions.collect();
@@ -99,7 +99,9 @@ pub(crate) struct VersionDefinition<'a> {
 }
 
 /// Returns every CRD of a version: those of the operator, of `crds/` in charts, and of sets.
-pub(crate) fn definitions(accepted: &Accepted) -> impl Iterator<Item = VersionDefinition<'_>> {
+pub(crate) fn definitions(
+    accepted: &AcceptedArchive,
+) -> impl Iterator<Item = VersionDefinition<'_>> {
     let shared = accepted.crds().iter().map(|definition| VersionDefinition {
         document: &definition.document,
         users: Users::Everywhere,
@@ -117,9 +119,9 @@ pub(crate) fn definitions(accepted: &Accepted) -> impl Iterator<Item = VersionDe
 }
 
 /// Returns the rights of the operator and of the objects of sets, within the reach of their bindings.
-pub(crate) fn rights(accepted: &Accepted) -> Result<Vec<Right>, Error> {
+pub(crate) fn rights(accepted: &AcceptedArchive) -> Result<Vec<Right>, Error> {
     let objects: Vec<Object> = WantedRights::objects_of(accepted)?;
-    consent::held(&objects)
+    effects::held(&objects)
 }
 
 /// Returns the rights in plain words. Dangers for other users of a namespace are left out, because an environment's own
@@ -129,7 +131,7 @@ pub(crate) fn planned(rights: &[Right]) -> Vec<PlannedRight> {
         right: right.to_string(),
         danger: right
             .danger()
-            .filter(|danger| danger.when == When::Always)
+            .filter(|danger| danger.when == DangerScope::Always)
             .map(|danger| Cow::Borrowed(danger.words)),
     };
     rights.iter().map(planned).collect()

@@ -5,33 +5,35 @@
 
 use std::fmt;
 
-use change::ObjectChange;
-use deployer::{Cluster, Gvk, Imagined, ImaginedKind, Object, ServerVersion};
+use kubernetes::{Cluster, Gvk, Object, ServerVersion, SimulatedCluster, SimulatedKind};
 use manifests::{DiscoveredKind, served_by_kubernetes};
+use planner::ObjectChange;
 use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::{ApiName, KubernetesVersion, Namespace, SolutionId};
 use serde::Serialize;
 use serde_json::Value;
-use shelf::Placement;
-use validator::Accepted;
+use store::Placement;
+use validator::AcceptedArchive;
 
+use crate::choices::parameters::number_of;
+use crate::choices::redact::HiddenTexts;
+use crate::decide::decision::Decision;
+use crate::decide::deployment::Deployment;
+use crate::decide::rights;
+use crate::decide::rights::rendered::RenderedRelease;
+use crate::decide::trial::DryRun;
+use crate::model::blocker::prerequisites::UnmetPrerequisite;
+use crate::model::blocker::{Blocker, ContentBlocker};
 use crate::model::error::Error;
-use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::ValueSource;
 use crate::model::renderings::named_object;
-use crate::model::request::{Asked, Request};
-use crate::model::site::{SiteFile, SiteTexts};
-use crate::model::state::ClusterState;
-use crate::model::unmet::Unmet;
-use crate::plan::decision::Decision;
-use crate::plan::deployment::Deployment;
-use crate::plan::diff;
-use crate::plan::hidden::HiddenTexts;
-use crate::plan::parameters::number_of;
-use crate::plan::releases::{PlannedRelease, is_test};
-use crate::plan::trial::Tried;
-use crate::plan::{check_version, rights};
+use crate::model::request::{PlanRequest, Request};
+use crate::objects::diff;
+use crate::objects::releases::{PlannedRelease, is_test};
+use crate::plan::check_version;
+use crate::records::site::{SiteFile, SiteTexts};
+use crate::records::state::ClusterState;
 
 /// The kind that represents an API version without a named kind. An API version without kinds is not served.
 const UNNAMED: &str = "Unnamed";
@@ -117,13 +119,13 @@ pub struct RenderedManifests {
 }
 
 /// The objects, or the blockers.
-pub type ManifestsOrObstacles = Result<RenderedManifests, Vec<Obstacle>>;
+pub type ManifestsOrObstacles = Result<RenderedManifests, Vec<Blocker>>;
 
 impl RenderedManifests {
     /// Returns the objects that a request would apply in a live cluster.
     pub async fn in_cluster(
         cluster: &Cluster,
-        accepted: &Accepted,
+        accepted: &AcceptedArchive,
         client: Option<Client>,
         request: Request,
         secrets: SecretValues,
@@ -137,7 +139,7 @@ impl RenderedManifests {
         }
         let planned = (request.writer.clock)();
         let state = ClusterState::read(cluster).await?;
-        let asked = Asked::new(accepted, client, request, Some(&state), planned)?;
+        let asked = PlanRequest::new(accepted, client, request, Some(&state), planned)?;
         let mut decision = Decision::make(&asked, state, cluster).await?;
         decision.try_objects(&asked, cluster).await?;
         rendered(&asked, decision, secrets)
@@ -146,7 +148,7 @@ impl RenderedManifests {
     /// Returns the objects that a request would apply in a described, empty cluster.
     pub async fn imagined(
         site: &ImaginedSite,
-        accepted: &Accepted,
+        accepted: &AcceptedArchive,
         request: Request,
         secrets: SecretValues,
     ) -> Result<ManifestsOrObstacles, Error> {
@@ -158,13 +160,35 @@ impl RenderedManifests {
     }
 }
 
-/// Returns the decision for a request in a described, empty cluster, or the blockers to making one.
+impl RenderedRelease {
+    /// Renders the charts of an archive as a request would install them, or returns the blockers.
+    pub async fn all(
+        site: &ImaginedSite,
+        accepted: &AcceptedArchive,
+        request: Request,
+    ) -> Result<Result<Vec<Self>, Vec<Blocker>>, Error> {
+        let cluster = &site.cluster().await?;
+        let (_, decision) = match imagined(cluster, site, accepted, request).await? {
+            Ok(found) => found,
+            Err(obstacles) => return Ok(Err(obstacles)),
+        };
+        let Some(deployment) = decision
+            .deployment
+            .filter(|_| decision.obstacles.is_empty())
+        else {
+            return Ok(Err(decision.obstacles));
+        };
+        Ok(Ok(Self::planned(&deployment, cluster).await?))
+    }
+}
+
+/// Returns the decision for a request in a described, empty cluster, or the blockers of the decision.
 pub(crate) async fn imagined<'a>(
     cluster: &Cluster,
     site: &ImaginedSite,
-    accepted: &'a Accepted,
+    accepted: &'a AcceptedArchive,
     request: Request,
-) -> Result<Result<(Asked<'a>, Decision), Vec<Obstacle>>, Error> {
+) -> Result<Result<(PlanRequest<'a>, Decision), Vec<Blocker>>, Error> {
     let mut obstacles = Vec::new();
     check_version(cluster, &mut obstacles);
     if !obstacles.is_empty() {
@@ -175,9 +199,9 @@ pub(crate) async fn imagined<'a>(
         ..ClusterState::default()
     };
     let planned = (request.writer.clock)();
-    let asked = Asked {
+    let asked = PlanRequest {
         is_imagined: true,
-        ..Asked::new(accepted, None, request, Some(&state), planned)?
+        ..PlanRequest::new(accepted, None, request, Some(&state), planned)?
     };
     let mut decision = Decision::make(&asked, state, cluster).await?;
     decision
@@ -190,10 +214,10 @@ pub(crate) async fn imagined<'a>(
 impl ImaginedSite {
     /// Returns the described cluster. Each object is read once.
     pub(crate) async fn cluster(&self) -> Result<Cluster, Error> {
-        Ok(Cluster::imagined(self.to_cluster()).await?.once())
+        Ok(Cluster::simulated(self.to_cluster()).await?.once())
     }
 
-    fn to_cluster(&self) -> Imagined {
+    fn to_cluster(&self) -> SimulatedCluster {
         let [major, minor, patch] = self.kubernetes.numbers();
         let minor = u32::try_from(minor).unwrap_or(u32::MAX);
         let named = self.api_versions.iter().map(|api| {
@@ -201,12 +225,12 @@ impl ImaginedSite {
             DiscoveredKind::new(api_version, kind.unwrap_or(UNNAMED))
         });
         let kinds = served_by_kubernetes(minor).into_iter().chain(named);
-        let kinds = kinds.map(|kind| ImaginedKind {
+        let kinds = kinds.map(|kind| SimulatedKind {
             gvk: Gvk::new(&kind.api_version, &kind.kind),
             plural: kind.plural,
             namespaced: kind.namespaced,
         });
-        Imagined {
+        SimulatedCluster {
             version: ServerVersion {
                 major: u32::try_from(major).unwrap_or(1),
                 minor,
@@ -219,9 +243,13 @@ impl ImaginedSite {
 
 impl Decision {
     /// Adds the blockers from applying the objects, such as kinds that the cluster does not serve.
-    async fn try_objects(&mut self, asked: &Asked<'_>, cluster: &Cluster) -> Result<(), Error> {
+    async fn try_objects(
+        &mut self,
+        asked: &PlanRequest<'_>,
+        cluster: &Cluster,
+    ) -> Result<(), Error> {
         if self.obstacles.is_empty() {
-            let tried = Tried::make(asked, self, cluster).await?;
+            let tried = DryRun::make(asked, self, cluster).await?;
             self.obstacles.extend(tried.obstacles);
         }
         Ok(())
@@ -230,26 +258,28 @@ impl Decision {
 
 /// Checks whether a blocker is about objects in the cluster. A described cluster has none, so such blockers are
 /// dropped.
-fn is_about_a_cluster(obstacle: &Obstacle) -> bool {
+fn is_about_a_cluster(obstacle: &Blocker) -> bool {
     matches!(
         obstacle,
-        Obstacle::NoPullSecret { .. }
-            | Obstacle::NoPriorityClass { .. }
-            | Obstacle::NoNode { .. }
-            | Obstacle::Unfit(Unfit::NoStorageClass { .. })
-    ) || matches!(obstacle, Obstacle::Unmet(unmet) if !is_about_its_apis(unmet))
+        Blocker::NoPullSecret { .. }
+            | Blocker::NoPriorityClass { .. }
+            | Blocker::NoNode { .. }
+            | Blocker::Unfit(ContentBlocker::NoStorageClass { .. })
+    ) || matches!(obstacle, Blocker::Unmet(unmet) if !is_about_its_apis(unmet))
 }
 
 /// Checks whether a prerequisite is about the APIs of a cluster, which a described one has too.
-fn is_about_its_apis(unmet: &Unmet) -> bool {
+fn is_about_its_apis(unmet: &UnmetPrerequisite) -> bool {
     matches!(
         unmet,
-        Unmet::NeededKubernetes { .. } | Unmet::NeededApi { .. }
+        UnmetPrerequisite::NeededKubernetes { .. } | UnmetPrerequisite::NeededApi { .. }
     )
 }
 
+/// Returns the objects of a decision with their sources, or the blockers of the decision. Tests of charts are left out,
+/// since a deployment does not apply them.
 fn rendered(
-    asked: &Asked<'_>,
+    asked: &PlanRequest<'_>,
     decision: Decision,
     secrets: SecretValues,
 ) -> Result<ManifestsOrObstacles, Error> {
@@ -262,7 +292,7 @@ fn rendered(
     let shown = RenderedDeployment {
         asked,
         deployment: &deployment,
-        generated: HiddenTexts::of(generated.map(|resolved| &resolved.value)),
+        generated: HiddenTexts::new(generated.map(|resolved| &resolved.value)),
         secrets,
     };
     let space = Object::new(deployment.space())?;
@@ -291,7 +321,7 @@ fn rendered(
 
 /// A deployment whose objects are rendered.
 struct RenderedDeployment<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a PlanRequest<'a>,
     deployment: &'a Deployment,
     /// The values that this rendering has generated.
     generated: HiddenTexts,
@@ -362,7 +392,7 @@ mod tests {
                 .into(),
             files: Vec::new(),
         };
-        let Imagined { version, kinds } = site.to_cluster();
+        let SimulatedCluster { version, kinds } = site.to_cluster();
         assert_eq!((version.minor, version.text.as_str()), (34, "v1.34.0"));
         let has = |api_version: &str, kind: &str| {
             let kind = Gvk::new(api_version, kind);
@@ -376,10 +406,10 @@ mod tests {
     fn what_an_imagined_cluster_has_is_judged_and_what_it_lacks_is_not() {
         let range = ">=1.40".parse().unwrap();
         let version = "v1.34.0".to_owned();
-        let kubernetes = Unmet::NeededKubernetes { range, version };
-        assert!(!is_about_a_cluster(&Obstacle::Unmet(Box::new(kubernetes))));
-        let class = Unmet::NeededStorageClass { class: None };
-        assert!(is_about_a_cluster(&Obstacle::Unmet(Box::new(class))));
-        assert!(!is_about_a_cluster(&Obstacle::changed(["Role prod/a"])));
+        let kubernetes = UnmetPrerequisite::NeededKubernetes { range, version };
+        assert!(!is_about_a_cluster(&Blocker::Unmet(Box::new(kubernetes))));
+        let class = UnmetPrerequisite::NeededStorageClass { class: None };
+        assert!(is_about_a_cluster(&Blocker::Unmet(Box::new(class))));
+        assert!(!is_about_a_cluster(&Blocker::changed(["Role prod/a"])));
     }
 }

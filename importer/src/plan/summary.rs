@@ -1,29 +1,31 @@
 //! The summary of a plan for people and programs: [`PlanSummary`]. Its JSON form is part of plan files and results, so
-//! its schema is public.
+//! its schema is public. [`planned_target`] converts a planned [`Deployment`] to its part of the summary.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use change::Recreate;
-use deployer::{
-    Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, ObjectRef, Trial,
-};
 use helm::Helm;
+use kubernetes::Cluster;
+use rules::{DangerScope, Right};
 use schemars::JsonSchema;
-use schemas::{Digest, Version};
+use schemas::{Digest, ParameterName, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shelf::{Placement, Record, Survey};
+use store::{Placement, Record, Survey};
 use validator::Finding;
 
-use crate::model::obstacle::{Obstacle, Unfit};
+use crate::choices::parameters::Resolved;
+use crate::choices::patches::Patched;
+use crate::choices::redact;
+use crate::decide::deployment::{Deployment, site_values};
+use crate::decide::proof::Proof;
 use crate::model::request::{LeftOpen, Request};
-use crate::model::sight::Unseen;
-use crate::model::site::SiteValue;
-use crate::plan::diff;
-use crate::plan::hidden::HiddenTexts;
-use crate::plan::migration::PlannedMigration;
-use crate::plan::narrowing::Narrowing;
+use crate::objects::changes::{AppliedObject, PlannedChart, PlannedObject, kept, removed};
+use crate::objects::diff;
+use crate::objects::effects::Line;
+use crate::objects::migration::PlannedMigration;
+use crate::records::site::SiteValue;
+use crate::records::visibility::UnreadablePart;
 
 /// The plan of an import, for people and for programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,21 +81,10 @@ pub struct PlanSummary {
     pub defaults: Vec<PlannedDefault>,
     /// The objects that could not be read with the rights of a namespace administrator.
     #[serde(skip)]
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<UnreadablePart>,
     /// The objects that would be applied, by kind and name. A plan file stores them separately from the summary.
     #[serde(skip)]
     pub(crate) applied: BTreeMap<String, AppliedObject>,
-}
-
-/// An object that would be applied, in the form that is sent to the API server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct AppliedObject {
-    /// The digest of the object.
-    pub(crate) sent: Digest,
-    /// True if the API server could dry-run it. This is impossible before the namespace or the kind of the object
-    /// exists.
-    pub(crate) is_dry_run: bool,
 }
 
 impl PlanSummary {
@@ -177,106 +168,6 @@ pub struct PlannedLine {
     pub danger: bool,
 }
 
-/// The labels with a chart's version in the objects of charts.
-const STAMPS: [&str; 3] = [
-    ".metadata.labels[helm.sh/chart]",
-    ".metadata.labels[app.kubernetes.io/version]",
-    ".metadata.labels.chart",
-];
-
-/// An object and the planned action on it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PlannedObject {
-    /// The object, by kind and name.
-    pub object: String,
-    /// The action on it: `create`, `change`, `replace`, `keep`, …
-    pub action: String,
-    /// The fields that would change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<String>,
-    /// The losses: removed fields, served versions or allowed values.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub losses: Vec<String>,
-    /// The parts of a CRD that are stricter than in the cluster. No existing object is known to be affected.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub narrowed: Vec<PlannedNarrowing>,
-    /// The fields that are taken over from other field managers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub taken_over: Vec<PlannedField>,
-    /// A unified YAML diff; empty if nothing changes.
-    #[serde(skip)]
-    pub diff: String,
-    /// The digest of its present state; missing if it does not exist.
-    #[serde(skip)]
-    pub(crate) live: Option<Digest>,
-}
-
-/// The action on an object that does not change.
-const KEEP: &str = "keep";
-
-impl PlannedObject {
-    /// Checks whether the object would be created, changed, replaced or removed.
-    #[must_use]
-    pub fn differs(&self) -> bool {
-        ["create", "change", "replace", "remove"].contains(&self.action.as_str())
-    }
-
-    /// Checks whether the object does not change and has no warnings.
-    #[must_use]
-    pub fn is_kept(&self) -> bool {
-        self.action == KEEP && self.narrowed.is_empty() && self.taken_over.is_empty()
-    }
-
-    /// Checks whether the only changes are labels with the chart's version.
-    #[must_use]
-    pub fn is_stamped(&self) -> bool {
-        let mut changes = self.changes.iter();
-        !self.changes.is_empty() && changes.all(|path| STAMPS.contains(&path.as_str()))
-    }
-}
-
-/// A field that is owned by another field manager.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PlannedField {
-    /// The field, for example `.spec.replicas`.
-    pub field: String,
-    /// The name of the field manager.
-    pub manager: String,
-}
-
-impl From<FieldConflict> for PlannedField {
-    fn from(FieldConflict { field, manager }: FieldConflict) -> Self {
-        Self { field, manager }
-    }
-}
-
-/// A restriction of a CRD.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PlannedNarrowing {
-    /// The version of the API.
-    pub api_version: String,
-    /// The place in its objects, for example `.spec.ports[].name`.
-    pub path: String,
-    /// The restriction.
-    pub problem: String,
-    /// Whether existing objects were checked. Rules and patterns cannot be checked.
-    pub checked: bool,
-}
-
-impl From<&Narrowing> for PlannedNarrowing {
-    fn from(narrowing: &Narrowing) -> Self {
-        Self {
-            api_version: narrowing.api.clone(),
-            path: narrowing.path(),
-            problem: narrowing.to_string(),
-            checked: narrowing.can_be_told(),
-        }
-    }
-}
-
 /// The environment and namespace of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -346,35 +237,6 @@ impl From<&Helm> for PlannedHelm {
             included: helm.is_copied(),
         }
     }
-}
-
-/// A release of a chart and the planned action on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PlannedChart {
-    /// The release, as `release NAMESPACE/NAME`.
-    pub release: String,
-    /// The chart, with its version.
-    pub chart: String,
-    /// The action on it.
-    #[schemars(extend("enum" = ["install", "upgrade", "keep", "leave", "uninstall"]))]
-    pub action: String,
-    /// Helm's newest revision. It is missing if the release is new.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub revision: Option<u32>,
-    /// The observed change since the last deployment: drift, a revision from another source, or an interrupted run of Helm.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<String>,
-    /// The values of the site configuration, by path.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub values: Vec<SiteValue>,
-    /// The objects that would be created, changed or removed, including hooks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objects: Vec<PlannedObject>,
-    /// The objects with random values, by kind and name: the applied objects differ from the plan.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub random: Vec<String>,
 }
 
 /// The value of a parameter.
@@ -448,228 +310,162 @@ pub(crate) fn summary(
     }
 }
 
-/// Returns the planned change to an object. If the API server rejects the object, or if other field managers own its
-/// fields, the error is the blocker.
-pub(crate) fn planned(
-    object: &Object,
-    trial: Trial,
-    conflicts: Conflicts,
-    hidden: &HiddenTexts,
-) -> Result<PlannedObject, Obstacle> {
-    let (applied, changes, diff, taken, live) = match trial {
-        Trial::Would(difference) | Trial::Redefined(difference) => {
-            let Difference {
-                applied,
-                changes,
-                before,
-                after,
-                taken,
-            } = *difference;
-            if conflicts == Conflicts::Refuse && !taken.is_empty() {
-                return Err(fields_owned(object, &taken));
-            }
-            let diff = diff::unified(before.as_ref(), Some(&after), hidden);
-            let live = before
-                .as_ref()
-                .map(|before| diff::live_digest(before, hidden));
-            (applied, changes, diff, taken, live)
-        }
-        Trial::Later { .. } => (
-            Applied::Created,
-            Vec::new(),
-            diff::unified(None, Some(object), hidden),
-            Vec::new(),
-            None,
-        ),
-        Trial::Refused(error) => return Err(refused(object, &error, hidden)),
-    };
-    let (action, changes) = match applied {
-        Applied::Created => ("create", Vec::new()),
-        Applied::Changed => ("change", changes),
-        Applied::Unchanged => (KEEP, Vec::new()),
-    };
-    let losses = changes.iter().filter(|change| is_loss(change));
-    Ok(PlannedObject {
-        object: object.reference().to_string(),
-        action: action.to_owned(),
-        diff,
-        live,
-        losses: losses.map(|change| change.path.clone()).collect(),
-        changes: changes.into_iter().map(|change| change.path).collect(),
-        taken_over: taken.into_iter().map(PlannedField::from).collect(),
-        narrowed: Vec::new(),
+/// Returns the CRDs of a deployment that keep the form of a newer version.
+pub(crate) fn newer(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
+    let newer = deployment.change.newer.iter();
+    newer.map(|newer| kept(newer.live.reference(), &newer.version))
+}
+
+/// Returns the objects that are deleted and recreated.
+pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
+    let hidden = &deployment.parameters.hidden;
+    deployment.change.changes().filter_map(move |change| {
+        let live = change.replaced()?;
+        Some(PlannedObject {
+            action: "replace".to_owned(),
+            diff: diff::unified(Some(live), Some(change.object()), hidden),
+            ..removed(live, hidden)
+        })
     })
 }
 
-/// Returns the blocker for fields that other field managers own.
-pub(crate) fn fields_owned(object: &Object, owned: &[FieldConflict]) -> Obstacle {
-    Obstacle::FieldsOwned {
-        object: object.reference().to_string(),
-        fields: owned.iter().map(ToString::to_string).collect(),
-    }
-}
-
-/// Checks whether a change removes a field, or restricts the permitted values.
-fn is_loss(change: &FieldChange) -> bool {
-    let narrower = [".required", ".enum", ".maximum", ".minimum", ".pattern"];
-    change.after.is_none()
-        || change.path.ends_with(".served") && change.after.as_deref() == Some("false")
-        || narrower
-            .iter()
-            .any(|field| change.path.contains(field) && change.path.contains("openAPIV3Schema"))
-}
-
-/// Returns the summary of a CRD that keeps the form of a newer version.
-pub(crate) fn kept(crd: &ObjectRef, newer: &Version) -> PlannedObject {
-    PlannedObject {
-        object: crd.to_string(),
-        action: format!("keep version {newer} of"),
-        ..PlannedObject::default()
-    }
-}
-
-pub(crate) fn removed(object: &Object, hidden: &HiddenTexts) -> PlannedObject {
-    PlannedObject {
-        object: object.reference().to_string(),
-        action: "remove".to_owned(),
-        diff: diff::unified(Some(object), None, hidden),
-        live: Some(diff::live_digest(object, hidden)),
-        ..PlannedObject::default()
-    }
-}
-
-/// Parts of the API server's messages about immutable fields.
-const IMMUTABLE: [&str; 4] = [
-    "immutable",
-    "updates to statefulset spec",
-    "cannot change",
-    "may not change once set",
-];
-
-/// Returns the blocker for a rejected object, with the object to recreate if the cause is an immutable field.
-fn refused(object: &Object, error: &deployer::Error, hidden: &HiddenTexts) -> Obstacle {
-    let why = hidden.say(&error.to_string());
-    let is_immutable = matches!(error, deployer::Error::Invalid { .. })
-        && IMMUTABLE.iter().any(|words| why.contains(words));
-    let recreate = Recreate {
-        kind: object.gvk().kind.clone(),
-        name: object.name().to_owned(),
+/// Returns the summary of a planned deployment. Its objects and later pods are added by the caller.
+pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> PlannedTarget {
+    let rights = |rights: &[Right]| {
+        let planned = |right: &Right| PlannedRight {
+            right: right.to_string(),
+            danger: danger(right, deployment.is_shared).map(Cow::Borrowed),
+        };
+        rights.iter().map(planned).collect()
     };
-    if is_immutable {
-        Unfit::Immutable {
-            object: object.reference().to_string(),
-            recreate,
-            why,
-        }
-        .into()
-    } else {
-        Obstacle::ObjectRefused {
-            object: object.reference().to_string(),
-            why,
-        }
+    let running = deployment.standing.as_ref();
+    let (stale, parameters) = (deployment.stale(), &deployment.parameters);
+    PlannedTarget {
+        environment: deployment.place.environment.to_string(),
+        namespace: deployment.namespace().to_string(),
+        running: running.map(|standing| standing.version.clone()),
+        rights_gained: rights(&deployment.rights.gained),
+        rights_lost: rights(&deployment.rights.lost),
+        dangers: deployment.dangers.iter().cloned().collect(),
+        beyond: planned_beyond(deployment),
+        pull_proof: proof.map(planned_proof),
+        site: site_values(deployment),
+        later_pods: None,
+        helm: deployment.releases.helm.as_ref().map(PlannedHelm::from),
+        releases: planned_charts(deployment),
+        objects: Vec::new(),
+        removed: stale
+            .map(|object| removed(object, &parameters.hidden))
+            .collect(),
+        parameters: parameters
+            .all
+            .iter()
+            .map(|(name, resolved)| planned_parameter(name, resolved))
+            .collect(),
+        patches: deployment.patched.iter().map(planned_patch).collect(),
+        cleanup: deployment.cleanup.names(),
     }
+}
+
+fn planned_proof(proof: &Proof) -> PlannedProof {
+    PlannedProof {
+        image: proof.image.clone(),
+        architectures: proof.architectures.iter().cloned().collect(),
+    }
+}
+
+fn planned_charts(deployment: &Deployment) -> Vec<PlannedChart> {
+    let releases = &deployment.releases;
+    let hidden = &deployment.parameters.hidden;
+    let all = releases.all.iter().map(|release| release.planned(hidden));
+    let going = releases.departing.iter().map(|release| PlannedChart {
+        release: release.to_string(),
+        chart: format!("{} {}", release.chart, release.version),
+        action: "uninstall".to_owned(),
+        revision: release.revision,
+        found: None,
+        values: Vec::new(),
+        objects: Vec::new(),
+        random: Vec::new(),
+    });
+    all.chain(going).collect()
+}
+
+fn planned_patch(Patched { object, from }: &Patched) -> PlannedPatch {
+    let (object, from) = (object.clone(), from.clone());
+    PlannedPatch { object, from }
+}
+
+fn planned_parameter(name: &ParameterName, resolved: &Resolved) -> PlannedParameter {
+    let Resolved {
+        value,
+        source,
+        sensitive,
+    } = resolved;
+    PlannedParameter {
+        name: name.to_string(),
+        value: if *sensitive {
+            Value::from(redact::SHOWN)
+        } else {
+            value.clone()
+        },
+        from: source.to_string(),
+    }
+}
+
+/// Returns the danger of a right. Some rights are only dangerous if another Solution runs in the same namespace.
+fn danger(right: &Right, shared: bool) -> Option<&'static str> {
+    let danger = right.danger()?;
+    (danger.when == DangerScope::Always || shared).then_some(danger.words)
+}
+
+pub(crate) fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
+    let beyond = &deployment.beyond;
+    if beyond.lines.is_empty() {
+        return None;
+    }
+    let before = deployment.accepted_before();
+    let new = beyond.new_lines(before);
+    let line = |line: &Line| PlannedLine {
+        text: line.text.clone(),
+        new: new.contains(line),
+        danger: line.danger,
+    };
+    let accepted = deployment.refused.is_none();
+    Some(PlannedBeyond {
+        id: beyond.id.clone(),
+        accepted,
+        again: !accepted && before.is_some_and(|before| before.grants.is_none()),
+        lines: beyond.lines.iter().map(line).collect(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use rules::{self, Reach};
     use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn fields_of_others_are_in_the_way_unless_they_are_taken_over() {
-        let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "n" } });
-        let object = Object::new(object).unwrap();
-        let field = |name: &str| FieldConflict {
-            field: format!(".data.{name}"),
-            manager: "them".to_owned(),
-        };
-        let planned = |taken: Vec<FieldConflict>, conflicts| {
-            let difference = Difference {
-                applied: Applied::Changed,
-                changes: Vec::new(),
-                before: Some(object.clone()),
-                after: object.clone(),
-                taken,
-            };
-            let trial = Trial::Would(Box::new(difference));
-            planned(&object, trial, conflicts, &HiddenTexts::default())
-        };
-        let both = || vec![field("x"), field("y")];
-        let words = "ConfigMap n/a has fields that are owned by other field managers: .data.x (them), .data.y (them)";
-        let refused = planned(both(), Conflicts::Refuse).unwrap_err();
-        assert_eq!(refused.to_string(), words);
-        let taken = planned(both(), Conflicts::Force).unwrap().taken_over;
-        assert_eq!(
-            taken,
-            both()
-                .into_iter()
-                .map(PlannedField::from)
-                .collect::<Vec<_>>()
-        );
-        let free = planned(Vec::new(), Conflicts::Refuse).unwrap();
-        assert_eq!(
-            (free.action.as_str(), free.taken_over),
-            ("change", Vec::new())
-        );
+    fn right(group: &str, resource: &str, verb: &str) -> Right {
+        let role = json!({ "kind": "Role", "rules": [
+            { "apiGroups": [group], "resources": [resource], "verbs": [verb] },
+        ] });
+        let reach = Reach::Namespace("prod".to_owned());
+        rules::rights(&role, &reach).unwrap().remove(0)
     }
 
     #[test]
-    fn an_object_of_which_labels_alone_name_another_version_is_stamped() {
-        const CHART: &str = ".metadata.labels[helm.sh/chart]";
-        const VERSION: &str = ".metadata.labels[app.kubernetes.io/version]";
-        for (changes, is_stamped) in [
-            (&[][..], false),
-            (&[CHART], true),
-            (&[".metadata.labels.chart"], true),
-            (&[CHART, VERSION], true),
-            (&[CHART, ".spec"], false),
-            (&[".metadata.labels.app"], false),
-            (&[".metadata.labels"], false),
-        ] {
-            let object = PlannedObject {
-                changes: changes.iter().map(ToString::to_string).collect(),
-                ..PlannedObject::default()
-            };
-            assert_eq!(object.is_stamped(), is_stamped, "{changes:?}");
-        }
-    }
-
-    #[test]
-    fn what_goes_or_becomes_narrower_is_a_loss() {
-        let change = |path: &str, before: Option<&str>, after: Option<&str>| FieldChange {
-            path: path.to_owned(),
-            before: before.map(str::to_owned),
-            after: after.map(str::to_owned),
-        };
-        let schema = ".spec.versions[name=v1].schema.openAPIV3Schema.properties.spec";
-        for (change, loss) in [
-            (
-                change(&format!("{schema}.properties.size"), Some("{}"), None),
-                true,
-            ),
-            (
-                change(&format!("{schema}.properties.size"), None, Some("{}")),
-                false,
-            ),
-            (
-                change(&format!("{schema}.required[0]"), None, Some("\"size\"")),
-                true,
-            ),
-            (
-                change(
-                    ".spec.versions[name=v1].served",
-                    Some("true"),
-                    Some("false"),
-                ),
-                true,
-            ),
-            (
-                change(".metadata.labels.version", Some("1"), Some("2")),
-                false,
-            ),
-        ] {
-            assert_eq!(is_loss(&change), loss, "{change}");
-        }
+    fn making_pods_is_dangerous_where_others_run() {
+        let deployments = right("apps", "deployments", "create");
+        assert_eq!(danger(&deployments, false), None);
+        assert!(
+            danger(&deployments, true)
+                .unwrap()
+                .contains("ServiceAccount")
+        );
+        let secrets = right("", "secrets", "get");
+        assert_eq!(danger(&secrets, false), danger(&secrets, true));
+        assert!(danger(&secrets, false).unwrap().contains("password"));
     }
 }

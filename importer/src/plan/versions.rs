@@ -5,19 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::Object;
+use kubernetes::Object;
 use schemars::JsonSchema;
 use schemas::{Digest, Image, ImagePlace};
 use serde::Serialize;
 use serde_json::{Value, json};
-use validator::Accepted;
+use validator::AcceptedArchive;
 
 use crate::model::error::Error;
-use crate::plan::crd::{self, Judged, Users};
-use crate::plan::diff;
+use crate::objects::changes::PlannedNarrowing;
+use crate::objects::crd::{self, Judged, Users};
+use crate::objects::{diff, schema};
 use crate::plan::outline::{self, DefinedResource};
-use crate::plan::schema;
-use crate::plan::summary::{PlannedNarrowing, PlannedRight};
+use crate::plan::summary::PlannedRight;
 
 /// The differences of two versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -134,7 +134,7 @@ pub enum DocumentAction {
 
 impl VersionComparison {
     /// Compares the second version with the first.
-    pub fn make(before: &Accepted, after: &Accepted) -> Result<Self, Error> {
+    pub fn make(before: &AcceptedArchive, after: &AcceptedArchive) -> Result<Self, Error> {
         let [old, new] = [before, after].map(|accepted| contents(accepted.images()));
         let rights = rules::compare(&outline::rights(before)?, &outline::rights(after)?);
         let [old_documents, new_documents] = [before, after].map(documents);
@@ -179,6 +179,8 @@ fn brought(contents: &Contents, known: &Contents) -> BroughtBytes {
     }
 }
 
+/// Returns the images that differ. An image whose tag alone has changed is one entry with its former place, not a
+/// removed and an added image.
 fn compare_images(before: &[Image], after: &[Image], known: &Contents) -> Vec<ComparedImage> {
     let roots = |images: &[Image]| {
         let placed = images
@@ -259,9 +261,10 @@ fn former_places(
     former
 }
 
+/// Returns the CRDs that differ, with the problems that an import of the second version over the first would have.
 fn compare_definitions(
-    before: &Accepted,
-    after: &Accepted,
+    before: &AcceptedArchive,
+    after: &AcceptedArchive,
 ) -> Result<Vec<ComparedDefinition>, Error> {
     let by_name = |accepted| {
         let all = outline::definitions(accepted);
@@ -300,8 +303,8 @@ fn compare_definitions(
 /// Returns the reason why an import would refuse a CRD over an active one. Objects are assumed to be stored in the
 /// active CRD's storage version.
 fn refusal(
-    before: &Accepted,
-    after: &Accepted,
+    before: &AcceptedArchive,
+    after: &AcceptedArchive,
     old: &Value,
     new: &Value,
     users: Users,
@@ -324,7 +327,7 @@ fn refusal(
 type Documents = BTreeMap<(DocumentKind, String), Value>;
 
 /// Returns the documents of a version, without images, CRDs and roles.
-fn documents(accepted: &Accepted) -> Documents {
+fn documents(accepted: &AcceptedArchive) -> Documents {
     let mut all = Documents::new();
     let spec = json!(accepted.manifest().spec);
     let spec = spec.as_object().into_iter().flatten();

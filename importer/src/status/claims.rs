@@ -3,23 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use change::vocabulary as v;
-use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use kubernetes::{Cluster, Gvk, Object, ObjectRef, Selector};
+use planner::vocabulary as v;
 use schemas::{EnvironmentName, Namespace};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
-use crate::model::inventory;
-use crate::model::look::look;
-use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
-use crate::model::state::ClusterState;
+use crate::records::inventory;
+use crate::records::namespace_record::{NamespaceRecord, namespace_reference};
+use crate::records::state::ClusterState;
+use crate::records::storage::read_if_allowed;
 
 /// The number of reported contradictions, since a cluster may have any number of labels.
 const TOLD: usize = 50;
 
 /// The scope of a report.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum About<'a> {
+pub(crate) enum ClaimScope<'a> {
     /// All environments.
     Everything,
     /// One environment.
@@ -28,14 +28,14 @@ pub(crate) enum About<'a> {
     Namespace(&'a Namespace),
 }
 
-impl About<'_> {
+impl ClaimScope<'_> {
     /// Returns the namespaces with the label of an environment.
     pub(crate) async fn labelled(self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
         let labels = match self {
             Self::Everything => Selector::has(v::ENVIRONMENT),
             Self::Environment(environment) => Selector::label(v::ENVIRONMENT, environment.as_str()),
             Self::Namespace(namespace) => {
-                let space = look(cluster, &namespace_reference(namespace)).await?;
+                let space = read_if_allowed(cluster, &namespace_reference(namespace)).await?;
                 let labelled = |namespace: &Object| namespace.labels().contains_key(v::ENVIRONMENT);
                 return Ok(space.into_iter().filter(labelled).collect());
             }
@@ -52,7 +52,7 @@ impl About<'_> {
         };
         let kind = Gvk::new("v1", "ConfigMap");
         let all = match cluster.named(&kind, v::ENVIRONMENT_CONFIG).await {
-            Err(deployer::Error::Forbidden { .. }) => return Ok(None),
+            Err(kubernetes::Error::Forbidden { .. }) => return Ok(None),
             all => all?.into_iter(),
         };
         let by_namespace = all.filter_map(|config| Some((config.namespace()?.to_owned(), config)));
@@ -73,7 +73,7 @@ impl About<'_> {
 pub(crate) async fn claims(
     cluster: &Cluster,
     state: &ClusterState,
-    about: About<'_>,
+    about: ClaimScope<'_>,
     spaces: &[Object],
 ) -> Result<Vec<String>, Error> {
     let mut told = Vec::new();
@@ -90,7 +90,7 @@ pub(crate) async fn claims(
         told.extend(missing(record, spaces));
         let config = match &configs {
             Some(all) => all.get(record.namespace.as_str()).cloned(),
-            None => look(cluster, &upstreams(record)).await?,
+            None => read_if_allowed(cluster, &upstreams(record)).await?,
         };
         told.extend(config.and_then(|config| note(record, &config)));
     }
@@ -176,7 +176,7 @@ fn note(record: &NamespaceRecord, config: &Object) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::namespace_record::tests::namespace_record;
+    use crate::records::namespace_record::tests::namespace_record;
 
     #[test]
     fn a_namespace_whose_making_was_cut_off_is_not_called_gone() {

@@ -2,25 +2,25 @@
 //! its operators with the consent to their external effects. [`Identity`] distinguishes a recorded namespace from
 //! another one of the same name.
 
-use deployer::{Cluster, Gvk, Object};
+use kubernetes::{Cluster, Gvk, Object};
 use schemars::JsonSchema;
 use schemas::{ClusterName, EnvironmentName, KubernetesName, Namespace};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::model::blocker::Blocker;
 use crate::model::error::Error;
-use crate::model::namespace_record::{
-    Consent, Deployed, NamespaceRecord, Origin, namespace_reference,
-};
-use crate::model::obstacle::Obstacle;
 use crate::model::parameters::ParameterValues;
-use crate::model::receipt::{ChangeReceipt, Passage};
-use crate::model::receipts::Receipts;
-use crate::model::sight::Sight;
-use crate::model::state::ClusterState;
-use crate::plan::readiness::{OperatorStatus, standing};
+use crate::records::namespace_record::{
+    Consent, DeployedSolution, NamespaceRecord, Origin, namespace_reference,
+};
+use crate::records::receipt::{ChangeReceipt, Transition};
+use crate::records::receipts::Receipts;
+use crate::records::state::ClusterState;
+use crate::records::visibility::UnreadableParts;
 use crate::status::all_ready;
-use crate::status::claims::{About, claims};
+use crate::status::claims::{ClaimScope, claims};
+use crate::status::readiness::{OperatorStatus, standing};
 
 /// The label of a namespace with the Pod Security level that it enforces.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
@@ -138,15 +138,15 @@ pub async fn describe(
         namespaces.push(of_namespace(cluster, &state, space).await?);
     }
     if namespaces.is_empty() {
-        return Err(Obstacle::NoEnvironment {
+        return Err(Blocker::NoEnvironment {
             environment: environment.clone(),
         }
         .into());
     }
-    let of_it = |place: &Passage| place.environment == *environment;
+    let of_it = |place: &Transition| place.environment == *environment;
     let mut incomplete = Receipts::read_incomplete(cluster).await?.all;
     incomplete.retain(|change| change.subject.places.iter().any(of_it));
-    let about = About::Environment(environment);
+    let about = ClaimScope::Environment(environment);
     let labelled = about.labelled(cluster).await?;
     Ok(Description {
         environment: environment.clone(),
@@ -156,6 +156,7 @@ pub async fn describe(
     })
 }
 
+/// Describes one namespace of an environment and the operators in it.
 async fn of_namespace(
     cluster: &Cluster,
     state: &ClusterState,
@@ -164,9 +165,9 @@ async fn of_namespace(
     let live = cluster.get(&namespace_reference(&space.namespace)).await?;
     let mut operators = Vec::new();
     // An operator that this user may not see has a condition that says so, so the notes of `sight` are not needed.
-    let mut sight = Sight::default();
+    let mut sight = UnreadableParts::default();
     for (solution, deployed) in &space.solutions {
-        let Deployed {
+        let DeployedSolution {
             pull_secret,
             parameters,
             fleet_cluster,
@@ -187,7 +188,7 @@ async fn of_namespace(
         description: space.description.clone(),
         origin: space.origin,
         uid: space.uid.clone(),
-        identity: Identity::of(space, live.as_ref()),
+        identity: Identity::check(space, live.as_ref()),
         pod_security: labels.get(POD_SECURITY).map(ToString::to_string),
         quotas: quotas(cluster, &space.namespace).await?,
         operators,
@@ -195,7 +196,7 @@ async fn of_namespace(
 }
 
 impl Identity {
-    fn of(space: &NamespaceRecord, live: Option<&Object>) -> Self {
+    fn check(space: &NamespaceRecord, live: Option<&Object>) -> Self {
         match live {
             None => Self::Gone,
             Some(_) if space.uid.is_none() => Self::Unfinished,
@@ -210,7 +211,7 @@ impl Identity {
 async fn quotas(cluster: &Cluster, namespace: &Namespace) -> Result<Option<Vec<Quota>>, Error> {
     let kind = Gvk::new("v1", "ResourceQuota");
     match cluster.list(&kind, Some(namespace.as_str()), None).await {
-        Err(deployer::Error::Forbidden { .. }) => Ok(None),
+        Err(kubernetes::Error::Forbidden { .. }) => Ok(None),
         other => Ok(Some(other?.iter().map(quota).collect())),
     }
 }
@@ -230,7 +231,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::namespace_record::tests::namespace_record;
+    use crate::records::namespace_record::tests::namespace_record;
 
     #[test]
     fn a_namespace_is_the_recorded_one_by_its_uid() {
@@ -243,7 +244,7 @@ mod tests {
             Object::new(space).unwrap()
         };
         let mut space = namespace_record("prod", "prod");
-        let of = |space: &_, live: Option<Object>| Identity::of(space, live.as_ref());
+        let of = |space: &_, live: Option<Object>| Identity::check(space, live.as_ref());
         assert_eq!(of(&space, Some(live("a", None))), Identity::Unfinished);
         space.uid = Some("a".to_owned());
         assert_eq!(of(&space, None), Identity::Gone);

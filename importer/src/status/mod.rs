@@ -4,27 +4,28 @@
 
 mod claims;
 pub(crate) mod describe;
+pub(crate) mod readiness;
 pub(crate) mod site;
 pub(crate) mod support;
 
 use std::collections::BTreeMap;
 
-use change::vocabulary as v;
-use deployer::{Access, Cluster, Object, RolloutState, Selector};
+use kubernetes::{Access, Cluster, Object, RolloutState, Selector};
+use planner::vocabulary as v;
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, Version};
 use serde::Serialize;
-use shelf::Record;
+use store::Record;
 
+use self::claims::{ClaimScope, claims};
+use self::readiness::{Condition, OperatorStatus, standing};
 use crate::model::error::Error;
-use crate::model::namespace_record::{EnvironmentNamespace, NamespaceRecord};
-use crate::model::receipt::ChangeReceipt;
-use crate::model::receipts::Receipts;
-use crate::model::sight::{Hidden, Sight, Unseen};
-use crate::model::state::{ClusterState, maps};
-use crate::plan::operator::operator_name;
-use crate::plan::readiness::{Condition, OperatorStatus, standing};
-use crate::status::claims::{About, claims};
+use crate::objects::operator::operator_name;
+use crate::records::namespace_record::{EnvironmentNamespace, NamespaceRecord};
+use crate::records::receipt::ChangeReceipt;
+use crate::records::receipts::Receipts;
+use crate::records::state::{ClusterState, maps};
+use crate::records::visibility::{UnreadablePart, UnreadableParts, UnreadableScope};
 
 /// The status of a site: its imported versions, and the operators that run in each environment.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ pub struct Status {
     /// The labels and objects in the cluster that contradict the records of environments.
     pub notes: Vec<String>,
     /// The parts that the user may not see.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<UnreadablePart>,
 }
 
 /// An imported version.
@@ -66,8 +67,8 @@ impl Status {
     }
 }
 
-/// Checks whether all operators work and no change is incomplete. Returns `None` if an operator cannot be seen and all
-/// others work.
+/// Checks whether all operators work and no change is incomplete. Returns `None` if an operator cannot be read and all
+/// readable ones work.
 fn all_ready<'a>(
     operators: impl IntoIterator<Item = &'a OperatorStatus>,
     incomplete: &[ChangeReceipt],
@@ -84,8 +85,8 @@ fn all_ready<'a>(
 /// Returns every namespace of every environment. Nothing is written.
 pub async fn environments(cluster: &Cluster) -> Result<Vec<EnvironmentNamespace>, Error> {
     let state = ClusterState::of_records(&maps(cluster).await?)?;
-    let labelled = match About::Everything.labelled(cluster).await {
-        Err(Error::Cluster(deployer::Error::Forbidden { .. })) => Vec::new(),
+    let labelled = match ClaimScope::Everything.labelled(cluster).await {
+        Err(Error::Cluster(kubernetes::Error::Forbidden { .. })) => Vec::new(),
         labelled => labelled?,
     };
     Ok(with_going(&state, &labelled))
@@ -105,7 +106,7 @@ fn with_going(state: &ClusterState, labelled: &[Object]) -> Vec<EnvironmentNames
 
 /// Reads the status of one namespace or of all, as far as the user's permissions allow. Nothing is written.
 pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Status, Error> {
-    let mut sight = Sight::default();
+    let mut sight = UnreadableParts::default();
     let mut state = sight.state(cluster, only).await?;
     let (notes, labelled) = said(cluster, &state, only, &mut sight).await?;
     if let Some(namespace) = only {
@@ -148,7 +149,7 @@ type OperatorDeployments = BTreeMap<(String, String), (Object, RolloutState)>;
 /// there are. Returns none if the user may only read single namespaces.
 async fn found_at_once(cluster: &Cluster) -> Result<OperatorDeployments, Error> {
     let all = match cluster.rollout_states(&Selector::has(v::SOLUTION)).await {
-        Err(deployer::Error::Forbidden { .. }) => return Ok(OperatorDeployments::new()),
+        Err(kubernetes::Error::Forbidden { .. }) => return Ok(OperatorDeployments::new()),
         all => all?,
     };
     let place = |operator: &Object| {
@@ -168,9 +169,9 @@ async fn found_at_once(cluster: &Cluster) -> Result<OperatorDeployments, Error> 
 async fn incomplete(
     cluster: &Cluster,
     only: Option<&Namespace>,
-    sight: &Sight,
+    sight: &UnreadableParts,
 ) -> Result<Vec<ChangeReceipt>, Error> {
-    if sight.hides(&Hidden::Records) || sight.hides(&Hidden::OtherRecords) {
+    if sight.hides(&UnreadableScope::Records) || sight.hides(&UnreadableScope::OtherRecords) {
         return Ok(Vec::new());
     }
     let mut incomplete = Receipts::read_incomplete(cluster).await?.all;
@@ -186,21 +187,25 @@ async fn said(
     cluster: &Cluster,
     state: &ClusterState,
     only: Option<&Namespace>,
-    sight: &mut Sight,
+    sight: &mut UnreadableParts,
 ) -> Result<(Vec<String>, Vec<Object>), Error> {
-    let about = only.map_or(About::Everything, About::Namespace);
-    let hidden = only.map_or(Hidden::Records, |namespace| {
-        Hidden::Deployed(namespace.clone())
+    let about = only.map_or(ClaimScope::Everything, ClaimScope::Namespace);
+    let hidden = only.map_or(UnreadableScope::Records, |namespace| {
+        UnreadableScope::Deployed(namespace.clone())
     });
     if sight.hides(&hidden) {
         return Ok((Vec::new(), Vec::new()));
     }
     let right = Access::new("list", "", "namespaces");
-    let labelled = sight.of(about.labelled(cluster).await, Hidden::Labels, &right)?;
+    let labelled = sight.of(
+        about.labelled(cluster).await,
+        UnreadableScope::Labels,
+        &right,
+    )?;
     let mut notes = Vec::new();
     if let Some(labelled) = &labelled {
         let claimed = claims(cluster, state, about, labelled).await;
-        let claimed = sight.of(claimed, Hidden::Labels, &right)?;
+        let claimed = sight.of(claimed, UnreadableScope::Labels, &right)?;
         notes.extend(claimed.into_iter().flatten());
     }
     if let (Some(namespace), []) = (only, state.namespaces.as_slice()) {

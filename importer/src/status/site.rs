@@ -1,12 +1,12 @@
-//! The values of site configurations that apply in an environment ([`show`]), and checks for names in them that the
-//! cluster does not have ([`check`]).
+//! The values of site configurations that apply in an environment ([`show`]). [`check`] finds names in a configuration
+//! that the cluster does not have, which is usually a spelling mistake.
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use change::Stage;
-use deployer::{Cluster, Gvk, Object, ObjectRef};
+use kubernetes::{Cluster, Gvk, Object, ObjectRef};
+use planner::Stage;
 use schemars::JsonSchema;
 use schemas::{
     EnvironmentName, KubernetesName, LabelName, LabelValue, PartName, SolutionName, SolutionSpec,
@@ -15,20 +15,20 @@ use schemas::{
 use serde::Serialize;
 use serde_json::json;
 
+use crate::choices::workloads::{PartObjects, meaningless, missing};
+use crate::model::blocker::Blocker;
 use crate::model::error::Error;
-use crate::model::fleet::FleetChoices;
-use crate::model::inventory;
-use crate::model::look::look;
-use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::Obstacle;
-use crate::model::site::{
+use crate::model::layer::FleetChoices;
+use crate::objects::operator::operator_name;
+use crate::objects::releases::sent;
+use crate::objects::releases::stored::StandingRelease;
+use crate::records::inventory;
+use crate::records::namespace_record::NamespaceRecord;
+use crate::records::site::{
     HeldSite, NamedWorkloads, SiteFile, SiteValue, default_reference, operators_alone,
 };
-use crate::model::state::ClusterState;
-use crate::plan::operator::operator_name;
-use crate::plan::reach::{PartObjects, meaningless, missing};
-use crate::plan::releases::sent;
-use crate::plan::standing::StandingRelease;
+use crate::records::state::ClusterState;
+use crate::records::storage::read_if_allowed;
 
 /// The name for all workloads of a part.
 const ALL: &str = "*";
@@ -119,7 +119,7 @@ impl fmt::Display for SiteWorkload {
 
 /// Returns the default site configuration, or an empty one if it does not exist or the user may not read it.
 pub async fn site(cluster: &Cluster) -> Result<HeldSite, Error> {
-    let object = look(cluster, &default_reference()).await?;
+    let object = read_if_allowed(cluster, &default_reference()).await?;
     let held = object.as_ref().map(HeldSite::of_default).transpose()?;
     Ok(held.unwrap_or_default())
 }
@@ -179,7 +179,7 @@ pub async fn show(
     if let Some(environment) = environment
         && state.environment(environment).next().is_none()
     {
-        return Err(Obstacle::NoEnvironment {
+        return Err(Blocker::NoEnvironment {
             environment: environment.clone(),
         }
         .into());
@@ -221,7 +221,7 @@ pub async fn show(
 #[derive(Clone, Debug)]
 pub struct SiteChecked {
     /// The names in them that the cluster does not have.
-    pub problems: Vec<Obstacle>,
+    pub problems: Vec<Blocker>,
     /// The notes on choices with less effect than their scope suggests.
     pub notes: Vec<String>,
 }
@@ -237,7 +237,7 @@ pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
         if let Some(environment) = file.environment()
             && state.environment(environment).next().is_none()
         {
-            all.push(Obstacle::NoEnvironment {
+            all.push(Blocker::NoEnvironment {
                 environment: environment.clone(),
             });
             continue;
@@ -263,7 +263,7 @@ async fn unreached(
     for (solution, from, rule) in file.naming() {
         let spaces = state.namespaces.iter().filter(|space| is_for(file, space));
         for space in spaces.filter(|space| space.solutions.contains_key(solution)) {
-            // Several entries may name the same Solution, whose workloads are read once for each namespace.
+            // Multiple entries may name the same Solution, whose workloads are read once for each namespace.
             if let MapEntry::Vacant(place) = known.entry((solution, &space.namespace)) {
                 place.insert(deployed(cluster, space, solution).await?);
             }
@@ -284,12 +284,12 @@ async fn unreached(
             ));
         }
     }
-    let site = HeldSite::of(vec![file.clone()]);
+    let site = HeldSite::new(vec![file.clone()]);
     let idle = known.iter().flat_map(|((solution, _), parts)| {
         let parts: Vec<PartObjects<'_>> = parts.iter().map(part_objects).collect();
         meaningless(&site, solution, &parts)
     });
-    // A note that concerns several namespaces is reported once.
+    // A note that concerns multiple namespaces is reported once.
     let idle: BTreeSet<String> = idle.collect();
     notes.extend(idle);
     Ok(notes)
@@ -315,7 +315,7 @@ async fn deployed(
     solution: &SolutionName,
 ) -> Result<Vec<DeployedPart>, Error> {
     match deployed_parts(cluster, space, solution).await {
-        Err(Error::Cluster(deployer::Error::Forbidden { .. })) => Ok(Vec::new()),
+        Err(Error::Cluster(kubernetes::Error::Forbidden { .. })) => Ok(Vec::new()),
         parts => parts,
     }
 }
@@ -331,12 +331,12 @@ async fn deployed_parts(
         if let Some(part) = &entry.part {
             let objects = parts.entry(part.to_string()).or_default();
             if entry.stage == Stage::Workload {
-                objects.extend(look(cluster, &entry.reference()).await?);
+                objects.extend(read_if_allowed(cluster, &entry.reference()).await?);
             }
         }
     }
     for release in &recorded.releases {
-        let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
+        let standing = StandingRelease::find(cluster, &release.namespace, &release.name).await?;
         if let Some(standing) = standing {
             let objects = sent(cluster, &standing.newest, release).await?;
             parts.insert(release.name.to_string(), objects);
@@ -351,7 +351,7 @@ pub(crate) async fn problems(
     cluster: &Cluster,
     state: &ClusterState,
     file: &SiteFile,
-) -> Result<Vec<Obstacle>, Error> {
+) -> Result<Vec<Blocker>, Error> {
     let mut problems = Vec::new();
     if let Some(secret) = &file.spec().pull_secret {
         for space in state.namespaces.iter().filter(|space| is_for(file, space)) {
@@ -366,8 +366,9 @@ pub(crate) async fn problems(
         let kind = ("scheduling.k8s.io/v1", "PriorityClass");
         let reference = ObjectRef::cluster_scoped(kind.0, kind.1, class.as_str());
         match cluster.get(&reference).await {
-            Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => {}
-            Ok(None) => problems.push(Obstacle::NoPriorityClass {
+            // A class that the user may not read may exist, so it is no finding.
+            Ok(Some(_)) | Err(kubernetes::Error::Forbidden { .. }) => {}
+            Ok(None) => problems.push(Blocker::NoPriorityClass {
                 class: class.clone(),
                 file: file.name(),
             }),
@@ -379,7 +380,7 @@ pub(crate) async fn problems(
         .collect();
     let nodes = match cluster.list(&Gvk::new("v1", "Node"), None, None).await {
         // A plan reports that the user may not list nodes.
-        Err(deployer::Error::Forbidden { .. }) => return Ok(problems),
+        Err(kubernetes::Error::Forbidden { .. }) => return Ok(problems),
         nodes => nodes?,
     };
     for selector in selectors {
@@ -388,7 +389,7 @@ pub(crate) async fn problems(
                 .iter()
                 .map(|(name, value)| format!("{name}={value}"));
             let labels: Vec<String> = labels.collect();
-            problems.push(Obstacle::NoNode {
+            problems.push(Blocker::NoNode {
                 labels,
                 file: file.name(),
             });
@@ -408,11 +409,11 @@ async fn no_secret(
     space: &NamespaceRecord,
     secret: &KubernetesName,
     file: &SiteFile,
-) -> Result<Option<Obstacle>, Error> {
+) -> Result<Option<Blocker>, Error> {
     let namespace = space.namespace.as_str();
     let reference = ObjectRef::namespaced("v1", "Secret", namespace, secret.as_str());
     match cluster.get(&reference).await {
-        Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => Ok(None),
+        Ok(Some(_)) | Err(kubernetes::Error::Forbidden { .. }) => Ok(None),
         Ok(None) => {
             let spec = file.spec();
             let host = spec
@@ -420,7 +421,7 @@ async fn no_secret(
                 .as_ref()
                 .or(spec.registry.as_ref())
                 .and_then(|address| address.split('/').next());
-            Ok(Some(Obstacle::NoPullSecret {
+            Ok(Some(Blocker::NoPullSecret {
                 secret: secret.clone(),
                 namespace: space.namespace.clone(),
                 create: None,
@@ -442,10 +443,10 @@ fn has_all(node: &Object, selector: &[(&LabelName, &LabelValue)]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::fleet::tests::choices;
-    use crate::model::namespace_record::Deployed;
-    use crate::model::namespace_record::tests::{deployed, namespace_record};
-    use crate::model::site::tests::held;
+    use crate::model::layer::tests::choices;
+    use crate::records::namespace_record::DeployedSolution;
+    use crate::records::namespace_record::tests::{deployed, namespace_record};
+    use crate::records::site::tests::held;
 
     #[test]
     fn what_a_fleet_chose_for_a_solution_is_shown_with_its_source() {
@@ -454,7 +455,7 @@ mod tests {
             "{pullSecret: a, parameters: {shop: {size: 3}, cart: {size: 4}},
               workloads: [{set: {replicas: 2}}]}",
         );
-        let shop = Deployed {
+        let shop = DeployedSolution {
             fleet: Some(Box::new(fleet)),
             ..deployed("1.0.0")
         };

@@ -7,7 +7,7 @@ mod redactions;
 
 use std::collections::BTreeSet;
 
-use deployer::{Cluster, Gvk, LogEnd, Object, ObjectRef};
+use kubernetes::{Cluster, Gvk, LogTail, Object, ObjectRef};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 use serde::Serialize;
@@ -16,12 +16,12 @@ use tokio::time::timeout;
 
 use self::projection::{hidden, project};
 use self::redactions::Redactions;
+use crate::choices::parameters::secret::secret_name;
 use crate::limits;
+use crate::model::blocker::Blocker;
 use crate::model::error::Error;
-use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::Obstacle;
-use crate::model::state::ClusterState;
-use crate::plan::parameters::secret::secret_name;
+use crate::records::namespace_record::NamespaceRecord;
+use crate::records::state::ClusterState;
 
 /// The kinds that are read, with the name of their file.
 const KINDS: [(&str, &str, &str); 7] = [
@@ -204,7 +204,7 @@ impl SupportFiles {
     }
 
     /// Adds a file with a list of objects, or records why it cannot be read.
-    fn add_objects(&mut self, path: String, objects: Result<&Vec<Object>, &deployer::Error>) {
+    fn add_objects(&mut self, path: String, objects: Result<&Vec<Object>, &kubernetes::Error>) {
         match objects {
             Ok(objects) => {
                 let objects = objects.iter();
@@ -286,7 +286,7 @@ pub async fn support(
     let spaces = state.environment(environment);
     let namespaces: Vec<&Namespace> = spaces.map(|space| &space.namespace).collect();
     if namespaces.is_empty() {
-        return Err(Obstacle::NoEnvironment {
+        return Err(Blocker::NoEnvironment {
             environment: environment.clone(),
         }
         .into());
@@ -325,13 +325,15 @@ async fn objects(
     pods
 }
 
+/// Adds the logs of the pods to the files. A log that cannot be read, or that would exceed a limit, is listed as
+/// missing with the reason.
 async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
     let runs = pods
         .iter()
         .flat_map(|pod| runs(pod).into_iter().map(move |run| (pod, run)));
     for (pod, (container, previous)) in runs {
         let namespace = pod.namespace().unwrap_or_default();
-        let end = LogEnd {
+        let end = LogTail {
             namespace,
             pod: pod.name(),
             container: &container,

@@ -15,11 +15,11 @@ use archive::Overwrite;
 use fixtures::image::{ImageBuilder, Platform};
 use fixtures::layout::OciLayout;
 use packager::{ChartRenderer, PackError, PackRequest, Signing, preview};
+use progress::{Cancel, Watch};
 use rules::catalogue::FINDINGS;
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression, ReferrerTreatment, Remote};
 use validator::Finding;
-use watch::{Cancel, Watch};
 
 use self::trees::{Broken, TREES};
 
@@ -48,7 +48,7 @@ fn findings(tree: &Path) -> Vec<Finding> {
         documentation: None,
         sboms: None,
         scratch: tree.to_owned(),
-        judging: validator::Judging::default(),
+        judging: validator::FindingRules::default(),
     };
     match preview(&request, &Watch::silent(Cancel::never())) {
         Ok(preview) => preview.judged.findings,

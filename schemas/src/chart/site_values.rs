@@ -28,7 +28,7 @@ pub struct SiteValues {
 
 impl ValuePointer {
     /// Returns whether a path is this pointer or below it.
-    fn covers(&self, parts: &[String]) -> bool {
+    fn is_at_or_below(&self, parts: &[String]) -> bool {
         let mut own = self.as_str().split('/').skip(1);
         let mut parts = parts.iter();
         own.all(|own| {
@@ -48,8 +48,11 @@ impl SiteValues {
     #[must_use]
     pub fn are_meant_with(&self, path: &ValuePath) -> bool {
         let parts = path.parts();
-        let covers =
-            |pointers: &[ValuePointer]| pointers.iter().any(|pointer| pointer.covers(&parts));
+        let covers = |pointers: &[ValuePointer]| {
+            pointers
+                .iter()
+                .any(|pointer| pointer.is_at_or_below(&parts))
+        };
         !covers(&self.deny) && (self.allow.is_empty() || covers(&self.allow))
     }
 }

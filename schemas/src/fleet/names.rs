@@ -1,4 +1,5 @@
-//! Names in a fleet, and of the objects from which its facts are read.
+//! Names in a fleet, and of the objects from which its facts are read. Each is a checked type, so that a mistyped name
+//! is an error in the file.
 
 use crate::name::{checked_name, is_dns_label, is_dns_subdomain};
 use crate::{limits, pattern};

@@ -1,4 +1,5 @@
-//! Label selectors with the semantics of Kubernetes (`metav1.LabelSelector`).
+//! Label selectors with the semantics of Kubernetes (`metav1.LabelSelector`). A selector without requirements selects
+//! everything.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The media types of image documents.
+//! The media types of image documents. OCI and Docker types are both supported.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl MediaType {
 
     /// Returns the type of a text; `None` if it is not that of a document.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == text)
     }
 

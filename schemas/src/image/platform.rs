@@ -1,4 +1,5 @@
-//! Platforms of images: as documents declare them ([`Platform`]), and as users request them ([`WantedPlatform`]).
+//! Platforms of images: as documents declare them ([`Platform`]), and as users request them ([`WantedPlatform`]). A
+//! request without a variant accepts every variant.
 
 use std::fmt;
 use std::str::FromStr;
@@ -53,7 +54,7 @@ impl WantedPlatform {
     /// Returns whether a platform meets the request. A request without a variant accepts all variants, because indexes
     /// differ in whether they declare `linux/arm64` or `linux/arm64/v8`.
     #[must_use]
-    pub fn takes(&self, platform: &Platform) -> bool {
+    pub fn accepts(&self, platform: &Platform) -> bool {
         let Self(wanted) = self;
         wanted.is_like(platform) && (wanted.variant.is_none() || wanted.variant == platform.variant)
     }
@@ -140,7 +141,7 @@ mod tests {
             ("windows/arm64", false, false, false),
         ] {
             let takes =
-                [None, Some("v8"), Some("v9")].map(|variant| wanted(asked).takes(&arm(variant)));
+                [None, Some("v8"), Some("v9")].map(|variant| wanted(asked).accepts(&arm(variant)));
             assert_eq!(takes, [none, v8, v9], "{asked}");
         }
     }

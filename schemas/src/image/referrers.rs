@@ -55,7 +55,7 @@ pub struct Referrers {
 impl Referrers {
     /// Collects the documents of images.
     #[must_use]
-    pub fn among<'a>(images: impl IntoIterator<Item = &'a Image>) -> Self {
+    pub fn from_images<'a>(images: impl IntoIterator<Item = &'a Image>) -> Self {
         let images = images.into_iter();
         let documents = images.flat_map(|image| {
             let documents = image.documents();
@@ -77,7 +77,7 @@ impl Referrers {
     /// Returns the number of images, and the number of signatures and other referrers that accompany them.
     #[must_use]
     pub fn count<'a>(images: impl IntoIterator<Item = &'a Image> + Clone) -> (usize, usize) {
-        let all = Self::among(images.clone());
+        let all = Self::from_images(images.clone());
         let mut count = (0, 0);
         for image in images {
             if all.has(image) {
@@ -157,7 +157,7 @@ mod tests {
             image(&of("web", 1, ".sig"), 8, &[]),
         ];
         assert_eq!(Referrers::count(&images), (3, 4));
-        let all = Referrers::among(&images);
+        let all = Referrers::from_images(&images);
         let found: Vec<bool> = images.iter().map(|image| all.has(image)).collect();
         assert_eq!(found, [false, true, true, true, false, false]);
     }

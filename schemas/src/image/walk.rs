@@ -68,7 +68,7 @@ pub enum WalkProblem<'a> {
 
 /// A document in a walk.
 #[derive(Debug)]
-pub struct Reached<C> {
+pub struct ReachedDocument<C> {
     /// The document.
     pub document: Arc<Document>,
     /// The available configurations, layers and other contents that it references, each once.
@@ -85,7 +85,7 @@ pub struct Reached<C> {
     last_walk: Cell<usize>,
 }
 
-type Shared<V> = Rc<Reached<<V as Visit>::Content>>;
+type Shared<V> = Rc<ReachedDocument<<V as Visit>::Content>>;
 
 /// Walks from the documents of tags, with a cache of all documents that were read.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl<V: Visit> Walker<V> {
     }
 
     /// Returns every document below a root, each once and after those that it references.
-    pub fn walk(&mut self, root: &Reached<V::Content>) -> Result<Vec<Shared<V>>, V::Error> {
+    pub fn walk(&mut self, root: &ReachedDocument<V::Content>) -> Result<Vec<Shared<V>>, V::Error> {
         self.walk += 1;
         root.last_walk.set(self.walk);
         let mut reached = Vec::new();
@@ -136,7 +136,7 @@ impl<V: Visit> Walker<V> {
     /// Visits everything below a document at this depth of indexes.
     fn descend(
         &mut self,
-        at: &Reached<V::Content>,
+        at: &ReachedDocument<V::Content>,
         depth: usize,
         reached: &mut Vec<Shared<V>>,
     ) -> Result<(), V::Error> {
@@ -156,7 +156,7 @@ impl<V: Visit> Walker<V> {
     /// Returns the readable documents of an index. They are compared with their descriptors the first time.
     fn children<'r>(
         &mut self,
-        index: &'r Reached<V::Content>,
+        index: &'r ReachedDocument<V::Content>,
     ) -> Result<&'r [Shared<V>], V::Error> {
         if let Some(known) = index.children.get() {
             return Ok(known);
@@ -179,7 +179,7 @@ impl<V: Visit> Walker<V> {
         &mut self,
         index: &Document,
         named: &Descriptor,
-        child: &Reached<V::Content>,
+        child: &ReachedDocument<V::Content>,
     ) -> Result<(), V::Error> {
         let is = child.document.media_type;
         if named.document_type() != Some(is) {
@@ -196,7 +196,7 @@ impl<V: Visit> Walker<V> {
     }
 
     /// Looks up everything that a document references.
-    pub fn look_up(&mut self, parsed: Parsed) -> Result<Reached<V::Content>, V::Error> {
+    pub fn look_up(&mut self, parsed: Parsed) -> Result<ReachedDocument<V::Content>, V::Error> {
         let (document, content) = parsed;
         let (mut documents, mut blobs) = (Vec::new(), BTreeSet::new());
         // Equal descriptors are looked up once, because a small manifest may repeat one layer very many times.
@@ -219,7 +219,7 @@ impl<V: Visit> Walker<V> {
         if said.is_empty() {
             self.visit.problem(&document, WalkProblem::Empty)?;
         }
-        Ok(Reached {
+        Ok(ReachedDocument {
             document: document.into(),
             blobs: blobs.into_iter().collect(),
             platform,
@@ -242,7 +242,7 @@ mod tests {
         Digest::new([number; 32])
     }
 
-    fn named(media_type: &str, number: u8, more: &str) -> String {
+    fn list_names(media_type: &str, number: u8, more: &str) -> String {
         let digest = digest(number);
         format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":1{more}}}"#)
     }
@@ -266,8 +266,11 @@ mod tests {
         }
 
         fn manifest(&mut self, number: u8, layers: &[u8]) {
-            let layers: Vec<String> = layers.iter().map(|layer| named("m", *layer, "")).collect();
-            let (config, list) = (named("c", 100, ""), layers.join(","));
+            let layers: Vec<String> = layers
+                .iter()
+                .map(|layer| list_names("m", *layer, ""))
+                .collect();
+            let (config, list) = (list_names("c", 100, ""), layers.join(","));
             let text = format!(r#"{{"schemaVersion":2,"config":{config},"layers":[{list}]}}"#);
             self.texts.insert(digest(number), text);
         }
@@ -339,9 +342,12 @@ mod tests {
         let mut store = Store::default();
         store.manifest(1, &[50, 50, 51]);
         store.manifest(2, &[50]);
-        store.index(3, &[named(MANIFEST, 2, ""), named(MANIFEST, 1, "")]);
-        store.index(4, &[named(MANIFEST, 1, ""), named(INDEX, 3, "")]);
-        store.index(5, &[named(INDEX, 3, ""), named(INDEX, 4, "")]);
+        store.index(
+            3,
+            &[list_names(MANIFEST, 2, ""), list_names(MANIFEST, 1, "")],
+        );
+        store.index(4, &[list_names(MANIFEST, 1, ""), list_names(INDEX, 3, "")]);
+        store.index(5, &[list_names(INDEX, 3, ""), list_names(INDEX, 4, "")]);
         let mut walker = Walker::new(store);
         assert_eq!(walk(&mut walker, 5).unwrap(), [2, 1, 3, 4]);
         // The second walk visits known documents without reading or looking up anything.
@@ -356,10 +362,10 @@ mod tests {
     fn what_is_not_there_is_gone_without() {
         let mut store = Store::default();
         store.manifest(1, &[]);
-        let children = [named(MANIFEST, 99, ""), named(MANIFEST, 98, "")];
+        let children = [list_names(MANIFEST, 99, ""), list_names(MANIFEST, 98, "")];
         store.index(
             2,
-            &[children.as_slice(), &[named(MANIFEST, 1, "")]].concat(),
+            &[children.as_slice(), &[list_names(MANIFEST, 1, "")]].concat(),
         );
         assert_eq!(walk(&mut Walker::new(store), 2).unwrap(), [1]);
     }
@@ -368,7 +374,7 @@ mod tests {
     fn indexes_are_followed_to_a_bound() {
         let mut store = Store::default();
         store.manifest(1, &[]);
-        let below = |number: u8| named(if number > 1 { INDEX } else { MANIFEST }, number, "");
+        let below = |number: u8| list_names(if number > 1 { INDEX } else { MANIFEST }, number, "");
         (2..8).for_each(|number| store.index(number, &[below(number - 1)]));
         let mut walker = Walker::new(store);
         assert_eq!(walk(&mut walker, 5).unwrap(), [1, 2, 3, 4]);
@@ -388,10 +394,10 @@ mod tests {
             format!(r#","platform":{{"os":"linux","architecture":"{architecture}"}}"#)
         };
         let (arm, amd) = (of("arm64"), of("amd64"));
-        let right = named(MANIFEST, 1, &arm);
-        let wrong = [named(docker, 1, &arm), named(MANIFEST, 1, &amd)];
+        let right = list_names(MANIFEST, 1, &arm);
+        let wrong = [list_names(docker, 1, &arm), list_names(MANIFEST, 1, &amd)];
         store.index(2, &[&[right][..], &wrong, &wrong].concat());
-        store.index(3, &[named(INDEX, 2, ""), named(INDEX, 4, "")]);
+        store.index(3, &[list_names(INDEX, 2, ""), list_names(INDEX, 4, "")]);
         store.index(4, &[]);
         let expected = [
             &format!("1 is {MANIFEST}"),

@@ -24,12 +24,12 @@ pub enum Kind {
 
 /// A key that Go accepts for another one.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub(super) struct FoldedKey {
     key: String,
     known: &'static str,
 }
 
-impl fmt::Display for Folded {
+impl fmt::Display for FoldedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, known } = self;
         write!(
@@ -53,7 +53,7 @@ impl Kind {
     /// # Errors
     ///
     /// Fails if the key differs from a known one only in case.
-    pub(super) fn value(self, key: &str) -> Result<Self, Folded> {
+    pub(super) fn value(self, key: &str) -> Result<Self, FoldedKey> {
         match self {
             Self::Struct(fields) => field(fields, key),
             Self::Map(fields) => Ok(Self::Struct(fields)),
@@ -62,13 +62,13 @@ impl Kind {
     }
 }
 
-fn field(fields: Fields, key: &str) -> Result<Kind, Folded> {
+fn field(fields: Fields, key: &str) -> Result<Kind, FoldedKey> {
     if let Some((_, kind)) = fields.iter().find(|(name, _)| *name == key) {
         return Ok(*kind);
     }
     match fields.iter().find(|(name, _)| folds_to(key, name)) {
         None => Ok(Kind::Plain),
-        Some((known, _)) => Err(Folded {
+        Some((known, _)) => Err(FoldedKey {
             key: shorten(key),
             known,
         }),

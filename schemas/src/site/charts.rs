@@ -1,4 +1,5 @@
 //! The values that a site sets for a chart's release, and their merge with the publisher's values ([`merge_values`]).
+//! The site's values win, except where a map is merged by its keys.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

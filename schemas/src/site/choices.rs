@@ -1,4 +1,4 @@
-//! The settings of a workload in a site configuration.
+//! The settings of a workload in a site configuration. They apply to the workloads that a rule of the site selects.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
@@ -157,7 +157,7 @@ impl Choices {
     /// Returns these choices, completed with the fields of `other` that they do not set.
     #[must_use]
     pub fn over(self, other: Self) -> Self {
-        fn both<K: Ord, V>(mine: BTreeMap<K, V>, other: BTreeMap<K, V>) -> BTreeMap<K, V> {
+        fn merge_maps<K: Ord, V>(mine: BTreeMap<K, V>, other: BTreeMap<K, V>) -> BTreeMap<K, V> {
             let mut both = other;
             both.extend(mine);
             both
@@ -165,7 +165,7 @@ impl Choices {
         Self {
             replicas: self.replicas.or(other.replicas),
             resources: self.resources.or(other.resources),
-            node_selector: both(self.node_selector, other.node_selector),
+            node_selector: merge_maps(self.node_selector, other.node_selector),
             tolerations: self.tolerations.or(other.tolerations),
             affinity: self.affinity.or(other.affinity),
             priority_class_name: self.priority_class_name.or(other.priority_class_name),
@@ -174,9 +174,9 @@ impl Choices {
                 https: self.proxy.https.or(other.proxy.https),
                 no: self.proxy.no.or(other.proxy.no),
             },
-            env: both(self.env, other.env),
-            labels: both(self.labels, other.labels),
-            annotations: both(self.annotations, other.annotations),
+            env: merge_maps(self.env, other.env),
+            labels: merge_maps(self.labels, other.labels),
+            annotations: merge_maps(self.annotations, other.annotations),
             security_context: self.security_context.and(other.security_context),
         }
     }

@@ -1,4 +1,5 @@
-//! Names and values of Kubernetes labels, annotations and variables that a site sets.
+//! Names and values of Kubernetes labels, annotations and variables that a site sets. The grammar is that of
+//! Kubernetes, so that the API server accepts each value.
 
 use crate::name::checked_name;
 use crate::{KubernetesName, pattern};

@@ -1,4 +1,4 @@
-//! The lines of a document's values, for errors that are found after parsing. [`Lines::of`] is the entry point.
+//! The lines of a document's values, for errors that are found after parsing. [`Lines::parse`] is the entry point.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,7 +25,7 @@ enum Within {
 
 impl Lines {
     /// Determines the lines of a file with exactly one document.
-    pub fn of(bytes: &[u8]) -> Result<Self, YamlError> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, YamlError> {
         serde_saphyr::from_str_with_options(text(bytes)?, options())
             .map_err(|error| document(&error))
     }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn values_are_found_on_their_lines() {
         let text = "# head\na: 1\nb:\n  - x\n  - {c: y, 'd/e': ~}\nf: |\n  text\n  more\ng: &g {h: i}\nj:\n  <<: *g\n  k: 1.5\nl:\n";
-        let lines = Lines::of(text.as_bytes()).unwrap();
+        let lines = Lines::parse(text.as_bytes()).unwrap();
         for (pointer, line) in [
             ("", 2),
             ("/a", 2),
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_mapping_is_named_by_its_path() {
         let text = "a:\n  - b: {c: 1}\n  - - {d: 2}\ne:\n  f:\n    g: 3\n    h: {i: 4, j: 5}\n";
-        let lines = Lines::of(text.as_bytes()).unwrap();
+        let lines = Lines::parse(text.as_bytes()).unwrap();
         let path = |line, column| lines.mapping_at(YamlPlace { line, column });
         for (line, column, expected) in [
             (2, 5, Some("a[0]")),
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn lines_are_read_of_one_document_within_its_budget() {
-        assert!(Lines::of(b"a: 1\n---\nb: 1\n").is_err());
-        assert!(Lines::of("[".repeat(100_000).as_bytes()).is_err());
-        assert!(Lines::of(b"a: 1\na: 2\n").is_err());
+        assert!(Lines::parse(b"a: 1\n---\nb: 1\n").is_err());
+        assert!(Lines::parse("[".repeat(100_000).as_bytes()).is_err());
+        assert!(Lines::parse(b"a: 1\na: 2\n").is_err());
     }
 }

@@ -1,21 +1,26 @@
-//! `solution apply`: makes the cluster as a file says: a configuration of the site, or a plan that somebody else may have
-//! approved.
+//! `solution apply`: applies a `SolutionsConfiguration` or an approved plan. For a plan, it checks the approvals, finds
+//! the archive, and plans again to compare.
 
 pub(super) mod configuration;
-mod plan;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use importer::{Adopt, Run};
+use importer::{AdoptionPolicy, PlanFile, Request, Run};
+use kubernetes::Cluster;
+use registry::Client;
 
-use super::import::{DetailArguments, Registries, SignerArguments};
-use crate::approval::ApprovalArguments;
+use super::import::{
+    self, CheckedArchive, Choices, Connections, DetailArguments, PlanAction, Registries,
+    SignerArguments,
+};
+use super::imported_version::read_imported_version;
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, ProgressArguments, choose,
 };
-use crate::events;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{self, Failure, Outcome};
+use crate::plans::{self, ApprovalArguments, check_approval};
+use crate::{cluster, environment, events, helm};
 
 /// Apply a `SolutionsConfiguration` or an approved plan
 #[derive(Args, Debug)]
@@ -119,16 +124,104 @@ impl Arguments {
         choose(self.dry_run, Run::Dry, Run::Real)
     }
 
-    fn adopt(&self) -> Adopt {
-        choose(self.adopt.is_some(), Adopt::Allow, Adopt::Refuse)
+    fn adopt(&self) -> AdoptionPolicy {
+        choose(
+            self.adopt.is_some(),
+            AdoptionPolicy::Allow,
+            AdoptionPolicy::Refuse,
+        )
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     events::begin(&arguments.progress)?;
     match (&arguments.file, &arguments.plan) {
-        (_, Some(path)) => plan::run(arguments, path, output),
+        (_, Some(path)) => apply_plan(arguments, path, output),
         (Some(path), None) => configuration::run(arguments, path, output),
         (None, None) => unreachable!("clap asks for one of them"),
     }
+}
+
+fn apply_plan(arguments: &Arguments, path: &Path, output: Output) -> Result<Outcome, Failure> {
+    let plan = plans::read(path)?;
+    check_approval(path, &plan.envelope, &arguments.approval, output)?;
+    let given = match &arguments.archive {
+        None => None,
+        Some(path) => {
+            let follows = "the plan was not applied";
+            let accepted = import::accept(path, &arguments.signers, follows, output)?;
+            let Some(accepted) = accepted else {
+                return Ok(Outcome::No);
+            };
+            Some(accepted)
+        }
+    };
+    let now = environment::now().map_err(Failure::unknown)?;
+    let writer = cluster::writer(&arguments.turn)?;
+    let helm = helm::installer(arguments.turn.helm.as_deref());
+    let (by, scratch) = (environment::person(), environment::scratch());
+    let mut request = plan.file.request(by, now, writer, scratch, helm);
+    request.helm_from = arguments.included.helm_from();
+    cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        let found = archive(arguments, &plan.file, &request, given, &cluster, output).await?;
+        let Some((archive, client)) = found else {
+            return Ok(Outcome::No);
+        };
+        check_place(&plan.file, &archive, &cluster).await?;
+        let choices = Choices {
+            then: PlanAction::Follow(&plan.file, arguments.run()),
+            shown: arguments.details.shown(),
+            missing_rights: None,
+        };
+        let reached = Connections {
+            client: &client,
+            cluster: &cluster,
+        };
+        import::carry_out(&archive, request, reached, choices, None, output).await
+    })
+}
+
+/// Returns the archive and the registry for its images. None if the archive is not accepted, which the program has
+/// reported.
+async fn archive(
+    arguments: &Arguments,
+    plan: &PlanFile,
+    request: &Request,
+    given: Option<CheckedArchive>,
+    cluster: &Cluster,
+    output: Output,
+) -> Result<Option<(CheckedArchive, Client)>, Failure> {
+    if let Some(given) = given {
+        let site = importer::site(cluster).await?;
+        let client = import::client(&request.registry, &arguments.registries.reach, &site)?;
+        return Ok(Some((given, client)));
+    }
+    let (solution, version) = (plan.solution.name(), Some(plan.solution.version()));
+    let reach = &arguments.registries.reach;
+    let kept = read_imported_version(cluster, solution, version, reach, output).await;
+    let kept = kept
+        .map_err(|failure| failure.hint("add the path of the archive: it is not imported yet"))?;
+    Ok(kept.map(|kept| (kept.archive, kept.client)))
+}
+
+/// Checks that the plan is for this archive and this cluster.
+async fn check_place(
+    plan: &PlanFile,
+    archive: &CheckedArchive,
+    cluster: &Cluster,
+) -> Result<(), Failure> {
+    let elsewhere = plan
+        .elsewhere(archive.accepted.archive_id(), cluster)
+        .await?;
+    let Some(first) = elsewhere.first() else {
+        return Ok(());
+    };
+    let failure = Failure::no(first.clone()).hint(failure::replan(first));
+    let others = elsewhere.iter().skip(1);
+    Err(others.fold(failure, |failure, moved| {
+        failure
+            .because(moved.to_string())
+            .hint(failure::replan(moved))
+    }))
 }

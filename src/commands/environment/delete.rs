@@ -1,17 +1,18 @@
-//! `solution environment delete`.
+//! `solution environment delete`: removes an environment and its namespaces. Content that may hold data, such as
+//! volumes, is deleted only with an additional flag.
 
 use clap::Args;
-use importer::{Change, DeletedEnvironment, Left, Resources, Run};
+use importer::{Change, DeletedEnvironment, NamespaceOutcome, Resources, Run};
 use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
 
 use crate::args::{Output, RemovalArguments, choose};
-use crate::commands::change::{ConfirmedRemoval, remove_confirmed, show_revision};
+use crate::commands::blocked::{refuse_plan, refuse_removal, separate_blocked};
+use crate::commands::change::{ConfirmedRemoval, remove_confirmed};
 use crate::commands::give;
-use crate::commands::hindered::{free, hindered};
-use crate::commands::marks::{self, Mark, Totals};
-use crate::commands::refusal::refuse;
+use crate::commands::import::plan::{self, Mark, Totals};
+use crate::commands::import::show::show_revision;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -41,7 +42,8 @@ pub(crate) struct DeleteArguments {
 /// The result of deleting an environment; with `--dry-run`, the plan.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Deleted {
+#[schemars(rename = "Deleted")]
+pub(crate) struct ShownDeletion {
     #[serde(flatten)]
     environment: DeletedEnvironment,
     /// Whether nothing was changed.
@@ -59,14 +61,16 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
         show_plan,
         |shown, now| shown == now,
         &async |change: &Change<'_>| {
-            free(importer::delete_environment(change, &arguments.environment, resources).await)
+            separate_blocked(
+                importer::delete_environment(change, &arguments.environment, resources).await,
+            )
         },
     )?;
     let run = arguments.removal.dry_run.run();
     Ok(match deleted {
         ConfirmedRemoval::Done(environment) => {
             let dry_run = run == Run::Dry;
-            let deleted = Deleted {
+            let deleted = ShownDeletion {
                 environment,
                 dry_run,
             };
@@ -83,13 +87,13 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
                 show_revision(environment.revision);
             })
         }
-        ConfirmedRemoval::Blocked(blocked) => hindered(output, &blocked, ""),
+        ConfirmedRemoval::Blocked(blocked) => refuse_removal(output, &blocked, ""),
         ConfirmedRemoval::Unconfirmed(environment, why) => {
-            let plan = Deleted {
+            let plan = ShownDeletion {
                 environment,
                 dry_run: true,
             };
-            refuse(output, &plan, [why])
+            refuse_plan(output, &plan, [why])
         }
     })
 }
@@ -98,15 +102,15 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
 fn show_plan(deleted: &DeletedEnvironment) {
     let removed = removed(deleted);
     let totals = Totals::removing(removed.len());
-    marks::show(removed);
+    plan::show_lines(removed);
     show_kept(deleted);
     render::line(totals.to_string());
 }
 
 fn removed(deleted: &DeletedEnvironment) -> Vec<String> {
     let namespaces = deleted.namespaces.iter().filter_map(|space| match space {
-        Left::Deleted(namespace) => Some(format!("Namespace {namespace}")),
-        Left::Released(_) | Left::Gone(_) => None,
+        NamespaceOutcome::Deleted(namespace) => Some(format!("Namespace {namespace}")),
+        NamespaceOutcome::Released(_) | NamespaceOutcome::Gone(_) => None,
     });
     let file = deleted.site_file.iter();
     let file = file.map(|file| format!("{file} (site configuration of the environment)"));
@@ -122,11 +126,11 @@ fn removed(deleted: &DeletedEnvironment) -> Vec<String> {
 fn show_kept(deleted: &DeletedEnvironment) {
     for space in &deleted.namespaces {
         match space {
-            Left::Deleted(_) => {}
-            Left::Released(namespace) => render::line!(
+            NamespaceOutcome::Deleted(_) => {}
+            NamespaceOutcome::Released(namespace) => render::line!(
                 "note      namespace {namespace} was adopted by the environment and is kept, without its labels"
             ),
-            Left::Gone(namespace) => {
+            NamespaceOutcome::Gone(namespace) => {
                 render::line!("note      namespace {namespace} was already deleted");
             }
         }
@@ -139,9 +143,9 @@ mod tests {
 
     #[test]
     fn what_was_deleted_stands_beside_whether_it_was() {
-        let deleted = Deleted {
+        let deleted = ShownDeletion {
             environment: DeletedEnvironment {
-                namespaces: vec![Left::Deleted("prod".parse().unwrap())],
+                namespaces: vec![NamespaceOutcome::Deleted("prod".parse().unwrap())],
                 resources: vec!["Pod prod/app".to_owned()],
                 uses: Vec::new(),
                 site_file: Some("ConfigMap a/b".to_owned()),

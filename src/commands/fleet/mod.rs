@@ -1,39 +1,35 @@
-//! `solution fleet`: many clusters by one file.
+//! `solution fleet`: manages Solutions in many clusters with one file. Each subcommand has a file or folder. Further
+//! modules connect to the clusters (`connection`), plan deployments from the file (`source`, `file_source`), and store
+//! the state between runs (`journal`, `hub`). This module also collects the blockers of a rollout, so that a problem of
+//! all clusters is reported once and not for each of them.
 
-mod account;
 pub(super) mod apply;
-mod arrivals;
+mod arguments;
 pub(super) mod check;
-mod compute;
+mod connection;
 mod delete;
 pub(super) mod diff;
 pub(super) mod export;
-mod fold;
+mod file_source;
 mod folded;
-mod gone;
 pub(super) mod history;
-pub(super) mod hub;
-mod init;
+mod hub;
+pub(super) mod init;
 mod journal;
-mod member;
-mod order;
-mod outcome;
 pub(super) mod pause;
-pub(super) mod pin;
-mod reach;
-mod read_member;
+mod pin;
 mod reading;
+mod removal;
 pub(super) mod render;
-mod repin;
 mod rollback;
-mod selection;
-mod standing;
+mod source;
 pub(super) mod status;
 pub(super) mod values;
 
 use clap::Subcommand;
 
 pub(super) use self::folded::{ClusterPlan, show_folded};
+use super::blocked::ShownBlocker;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
@@ -70,7 +66,7 @@ pub(crate) enum Command {
     History(history::Arguments),
 }
 
-pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
     match command {
         Command::Init(arguments) => init::run(arguments, output),
         Command::Check(arguments) => check::run(arguments, output),
@@ -86,5 +82,66 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Approve(arguments) => pause::approve(arguments, output),
         Command::Status(arguments) => status::run(arguments, output),
         Command::History(arguments) => history::run(arguments, output),
+    }
+}
+
+/// Returns the worst of multiple outcomes. A negative answer of one cluster is worse than an unknown one.
+fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
+    let weight = |outcome: &Outcome| match outcome {
+        Outcome::Yes => 0,
+        Outcome::Unknown => 1,
+        Outcome::No | Outcome::Usage | Outcome::Ended(_) => 2,
+    };
+    let worst = outcomes.into_iter().max_by_key(weight);
+    worst.unwrap_or(Outcome::Yes)
+}
+
+/// The blockers, each once with the clusters that have it.
+#[derive(Default)]
+struct Blockers(Vec<MemberBlocker>);
+
+/// A blocker, with the clusters that have it.
+struct MemberBlocker {
+    clusters: Vec<String>,
+    /// The deployment after a comma; empty if the blocker concerns the whole cluster.
+    of: String,
+    why: ShownBlocker,
+}
+
+impl Blockers {
+    /// Adds the reason why a cluster is not planned, unless the user skips such clusters.
+    fn add_unplanned(&mut self, name: &str, failure: &Failure, skips: bool) {
+        if !skips || failure.outcome() != Outcome::Unknown {
+            self.add(name, "", ShownBlocker::from(failure));
+        }
+    }
+
+    /// Adds the blockers of a deployment in a cluster.
+    fn add_all(&mut self, name: &str, deployment: &str, why: &[ShownBlocker]) {
+        let of = format!(", {deployment}");
+        for blocker in why {
+            self.add(name, &of, blocker.clone());
+        }
+    }
+
+    fn add(&mut self, name: &str, of: &str, why: ShownBlocker) {
+        let mut known = self.0.iter_mut();
+        match known.find(|blocker| blocker.of == of && blocker.why.message == why.message) {
+            Some(known) => known.clusters.push(name.to_owned()),
+            None => self.0.push(MemberBlocker {
+                clusters: vec![name.to_owned()],
+                of: of.to_owned(),
+                why,
+            }),
+        }
+    }
+
+    /// Returns all blockers as they are displayed.
+    fn told(self) -> Vec<ShownBlocker> {
+        let told = |MemberBlocker { clusters, of, why }| ShownBlocker {
+            message: format!("{}{of}: {}", crate::render::list(clusters), why.message),
+            ..why
+        };
+        self.0.into_iter().map(told).collect()
     }
 }

@@ -1,20 +1,21 @@
-//! `solution fleet pause`, `resume` and `approve`: whether clusters of a fleet are begun.
+//! `solution fleet pause`, `resume` and `approve`: decisions about a fleet, in its journal and in its hub. A running
+//! rollout notices them before it starts the next cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fleet::{FleetFile, FleetJournal};
+use fleet::{DecisionAuthor, FleetFile, FleetJournal, Selection};
 use schemars::JsonSchema;
 use schemas::WaveName;
 use serde::Serialize;
 
 use super::check::{read, refused};
-use super::hub::decide::HubArguments;
-use super::selection::of_waves;
+use super::hub::FleetHub;
+use super::journal::{JournalFile, decided};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{cluster, render};
 
 /// Pause the rollout of a fleet
 #[derive(Args, Debug)]
@@ -74,9 +75,9 @@ pub(crate) struct ApproveArguments {
     hub: HubArguments,
 }
 
-/// An id is whole, so that no part of one is taken for it.
+/// Parses a full id. A shortened one could match another plan.
 fn plan_id(text: &str) -> Result<String, String> {
-    let is_digit = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if text.len() == fleet::ID_DIGITS && text.bytes().all(is_digit) {
         return Ok(text.to_owned());
     }
@@ -113,9 +114,9 @@ pub(super) fn resume(arguments: &ResumeArguments, output: Output) -> Result<Outc
     let hub = &arguments.hub;
     hub.decide(&file, &arguments.file, FleetJournal::resume)?;
     let is_paused = file.spec().paused;
-    Ok(give(output, &of(&file, is_paused, None), |it| {
+    Ok(give(output, &of(&file, is_paused, None), |decision| {
         render::line("resumed: the next `solution fleet apply` continues");
-        if it.paused {
+        if decision.paused {
             render::note("note: the file still has `paused: true`");
         }
     }))
@@ -132,9 +133,14 @@ pub(super) fn approve(arguments: &ApproveArguments, output: Output) -> Result<Ou
     if let Some(outcome) = refused(&file, path, output) {
         return Ok(outcome);
     }
-    of_waves(std::slice::from_ref(wave), &file)?;
+    let selection = Selection {
+        clusters: &[],
+        groups: &[],
+        waves: std::slice::from_ref(wave),
+    };
+    selection.resolve(file.spec())?;
     let mut waves = file.spec().waves.iter();
-    let asks = waves.any(|it| it.name == *wave && it.approve);
+    let asks = waves.any(|known| known.name == *wave && known.approve);
     let approve = |journal: &mut FleetJournal, by| journal.approve(wave.clone(), plan.clone(), by);
     let paused = hub.decide(&file, path, approve)?.paused().is_some();
     Ok(give(output, &of(&file, paused, Some(wave)), |_| {
@@ -150,5 +156,47 @@ fn of<'a>(file: &'a FleetFile, paused: bool, approved: Option<&'a WaveName>) -> 
         fleet: file.document().metadata.name.as_str(),
         paused: paused || file.spec().paused,
         approved: approved.map(WaveName::as_str),
+    }
+}
+
+/// Which cluster is the hub.
+#[derive(Args, Debug)]
+pub(super) struct HubArguments {
+    /// Also share the decision through the hub of this kubeconfig context
+    #[arg(long, value_name = "CONTEXT")]
+    hub: Option<String>,
+
+    /// The kubeconfig file of the hub [default: the files in `KUBECONFIG`, else ~/.kube/config]
+    #[arg(long, value_name = "FILE", requires = "hub")]
+    kubeconfig: Option<PathBuf>,
+}
+
+impl HubArguments {
+    /// Changes the journal of a fleet, and then the object in the hub, if there is one. The decision applies to runs of
+    /// this file even if the hub fails.
+    pub(super) fn decide(
+        &self,
+        file: &FleetFile,
+        path: &Path,
+        change: impl Fn(&mut FleetJournal, DecisionAuthor),
+    ) -> Result<FleetJournal, Failure> {
+        let (journal, decided) = (JournalFile::of(file, path)?, decided()?);
+        let change = |journal: &mut FleetJournal| change(journal, decided.clone());
+        let written = journal.change(change)?;
+        let hub = FleetHub::of(self.hub.as_ref(), self.kubeconfig.as_ref(), file, path)?;
+        let Some(hub) = hub else {
+            return Ok(written);
+        };
+        cluster::block_on(async {
+            hub.exchange(None, &change).await.map_err(|failure| {
+                let next = failure.next_step();
+                let context = "cannot update the hub: the decision is stored only in the journal next to the fleet's file";
+                let hint = format!(
+                    "{next}; then run the same command again, or run `solution fleet apply` with `--hub`"
+                );
+                failure.context(context).hint(hint)
+            })?;
+            journal.read()
+        })
     }
 }

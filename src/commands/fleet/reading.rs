@@ -1,22 +1,79 @@
-//! The deployments of a fleet's file in each of its clusters, for verbs that change none of them.
+//! The deployments of a fleet's file in each cluster, for commands that change none of them. They share the selection
+//! of clusters, the connections and the evaluation of the file.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use deployer::Cluster;
+use fleet::rollout::ClusterIndex;
 use fleet::{FleetFile, Members};
-use importer::{Allowed, CreateEnvironment, Nodes};
+use importer::{CreateEnvironment, Exceptions, Nodes};
+use kubernetes::Cluster;
+use schemas::PlacedVersion;
 
-use super::apply::{Asking, Deployable, FileSource, KnownClusters, accept_all};
+use super::arguments::SelectionArguments;
 use super::check::{read, refused};
-use super::reach::Reaching;
-use super::read_member::{ReadMember, each};
-use super::selection::SelectionArguments;
+use super::connection::{Connections, Member};
+use super::file_source::{FileSource, accept_all};
+use super::source::{
+    Deployable, DeployableEntry, DeployableSource, DeploymentPlace, RequestOptions, Unplannable,
+    in_order,
+};
 use crate::args::{ChangeArguments, Output, ReadArguments, RegistryArguments};
 use crate::cluster;
+use crate::commands::blocked::ShownBlocker;
 use crate::commands::import::{SignerArguments, all_but_signers};
-use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
+
+/// A cluster of the file, with the results for its deployments, or the reason why it could not be read.
+pub(super) struct ReadMember<'a, T> {
+    /// The index of the cluster in the file.
+    pub(super) at: usize,
+    pub(super) name: &'a str,
+    pub(super) found: Result<Vec<ReadDeployment<T>>, Failure>,
+}
+
+/// A deployment of the file in a cluster, with its result or its blockers.
+pub(super) struct ReadDeployment<T> {
+    pub(super) placed: PlacedVersion,
+    pub(super) found: Result<T, Vec<ShownBlocker>>,
+}
+
+/// Runs some `work` for each deployment in a cluster, in the order of their needs.
+pub(super) async fn each<T>(
+    source: &FileSource<'_>,
+    at: usize,
+    member: &Member,
+    work: &impl AsyncFn(Deployable, &Cluster) -> Result<Result<T, Vec<ShownBlocker>>, Failure>,
+) -> Result<Vec<ReadDeployment<T>>, Failure> {
+    let place = DeploymentPlace {
+        at,
+        member: &source.asking.file.spec().clusters[at],
+        reached: member,
+        site: &importer::site(&member.cluster).await?,
+    };
+    let (mut all, mut ready) = (Vec::new(), Vec::new());
+    for DeployableEntry { placed, found } in source.deployables(&place).await? {
+        match found {
+            Ok(deployable) => ready.push(deployable),
+            Err(Unplannable::Failed(failure)) => return Err(failure),
+            Err(Unplannable::Refused(why)) => all.push(ReadDeployment {
+                placed,
+                found: Err(why),
+            }),
+            Err(Unplannable::Left(_)) => {}
+        }
+    }
+    let mut before = BTreeSet::new();
+    for mut deployable in in_order(ready)? {
+        let (placed, deployed) = (deployable.placed.clone(), deployable.deployed());
+        deployable.request.before.clone_from(&before);
+        let found = Box::pin(work(deployable, &member.cluster)).await?;
+        all.push(ReadDeployment { placed, found });
+        before.insert(deployed);
+    }
+    Ok(all)
+}
 
 /// A fleet's file, and how its clusters and registries are read.
 #[derive(Args, Debug)]
@@ -42,13 +99,13 @@ pub(super) struct ReadingArguments {
 }
 
 impl ReadingArguments {
-    /// Does some `work` for each deployment in each cluster, and something with all that came of it. None if the file or an
-    /// archive is not accepted, which is reported.
+    /// Runs some `work` for each deployment in each cluster, and `then` with all results. None if the file or an
+    /// archive is not accepted, which the program has reported.
     pub(super) fn run<T>(
         &self,
         accept: &[String],
         output: Output,
-        work: &impl AsyncFn(Deployable, &Cluster) -> Result<Result<T, Vec<InTheWay>>, Failure>,
+        work: &impl AsyncFn(Deployable, &Cluster) -> Result<Result<T, Vec<ShownBlocker>>, Failure>,
         then: impl AsyncFnOnce(&FleetFile, Vec<ReadMember<'_, T>>) -> Result<Outcome, Failure>,
     ) -> Result<Option<Outcome>, Failure> {
         let path = &self.file;
@@ -56,7 +113,7 @@ impl ReadingArguments {
         if refused(&file, path, output).is_some() {
             return Ok(None);
         }
-        let places = self.selection.of(&file)?;
+        let places = self.selection.resolve(&file)?;
         let Some(archives) = accept_all(&file, path, &places, &self.signers, output)? else {
             return Ok(None);
         };
@@ -66,7 +123,7 @@ impl ReadingArguments {
             path,
             members: &Members::of(file.spec()),
             archives,
-            asking: Asking {
+            asking: RequestOptions {
                 file: &file,
                 reach: &self.reach,
                 turn: &turn,
@@ -79,12 +136,12 @@ impl ReadingArguments {
             removing: None,
         };
         let outcome = cluster::block_on(async {
-            let reaching = Reaching::to_read(&file, path, &self.cluster)?;
+            let reaching = Connections::to_read(&file, path, &self.cluster)?;
             let found = reaching.each(&places, async |at, member| {
                 let found = Box::pin(each(&source, at, member, work)).await?;
                 Ok((member.system.clone(), found))
             });
-            let mut known = KnownClusters::default();
+            let mut known = ClusterIndex::default();
             let found = places.iter().zip(found.await).map(|(at, found)| {
                 let name = file.spec().clusters[*at].name.as_str();
                 let found = found.and_then(|(system, found)| {
@@ -103,9 +160,9 @@ impl ReadingArguments {
         outcome.map(Some)
     }
 
-    /// The exceptions that are allowed: whose an object is does not keep it from being shown, but whose archive it is.
-    fn allowed(&self) -> Allowed {
-        Allowed {
+    /// Returns the exceptions: objects of other owners may be shown, but the signers of archives are still checked.
+    fn allowed(&self) -> Exceptions {
+        Exceptions {
             create: CreateEnvironment::Allow,
             ..all_but_signers(self.signers.allowed())
         }

@@ -1,10 +1,18 @@
-//! Changes as a table, for people.
+//! The table of changes for people, with the signature of each receipt. The command `fleet history` uses the same rows
+//! for multiple clusters.
 
-use importer::{ChangeReceipt, Gap, Outcome};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use importer::{ChangeReceipt, Outcome, ReceiptEnvelope, RevisionGap};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, KeyId, Namespace};
+use serde::Serialize;
+use signing::Trust;
 
-use super::shown::{ShownChange, ShownHistory};
-use super::signature::Signature;
+use super::{ShownChange, ShownHistory};
+use crate::failure::Failure;
+use crate::keys;
 use crate::render::{self, Row};
 
 /// The number of columns.
@@ -42,7 +50,7 @@ pub(super) fn show(shown: &ShownHistory<'_>) {
             "note: the receipt of revision {changed} was changed after the next revision recorded it"
         );
     }
-    for Gap { first, last } in shown.missing {
+    for RevisionGap { first, last } in shown.missing {
         render::line!("note: the receipts of revisions {first} to {last} were removed");
     }
     for foreign in shown.foreign {
@@ -78,7 +86,7 @@ pub(in crate::commands) fn rows(
     rows
 }
 
-/// Who signed the receipt. Where no key is given, only what is wrong with it is worth a line.
+/// Describes the signature of the receipt. Without keys, only a problem is worth a line.
 fn signed(change: &ShownChange<'_>) -> Option<String> {
     match change.signature {
         Signature::None if change.is_asked => Some("not signed".to_owned()),
@@ -135,11 +143,79 @@ fn outcome(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// The state of a receipt's signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Signature {
+    /// There is none.
+    None,
+    /// There is one, and no key is given to check it with.
+    Unchecked,
+    /// One of the keys made it.
+    Valid,
+    /// None of the keys made it, or it is that of another receipt.
+    Invalid,
+}
+
+/// Returns the trusted keys; none if the user names no key.
+pub(in crate::commands) fn trust(paths: &[PathBuf]) -> Result<Option<Trust>, Failure> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let keys = paths.iter().map(|path| keys::public(path));
+    let keys = keys.collect::<Result<_, _>>()?;
+    Ok(Some(Trust::new(keys, Some(NonZeroUsize::MIN))?))
+}
+
+/// Verifies the envelope of a receipt, and returns the keys that signed it.
+pub(in crate::commands) fn judge(
+    sealed: &ReceiptEnvelope,
+    trust: Option<&Trust>,
+) -> (Signature, Vec<KeyId>) {
+    let envelope = match sealed {
+        ReceiptEnvelope::No => return (Signature::None, Vec::new()),
+        ReceiptEnvelope::Otherwise => return (Signature::Invalid, Vec::new()),
+        ReceiptEnvelope::Yes(envelope) => envelope,
+    };
+    let Some(trust) = trust else {
+        return (Signature::Unchecked, Vec::new());
+    };
+    match signing::verify(envelope, trust) {
+        Ok(signers) => (Signature::Valid, signers.trusted),
+        Err(_) => (Signature::Invalid, Vec::new()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use schemas::{Envelope, PayloadType};
     use serde_json::json;
+    use signing::SecretKey;
 
     use super::*;
+
+    #[test]
+    fn a_signature_counts_if_one_of_the_keys_made_it_over_a_receipt() {
+        let [ours, theirs] = [(); 2].map(|()| SecretKey::generate().unwrap());
+        let signed = |key: &SecretKey, as_a: PayloadType| {
+            let mut envelope = Envelope::unsigned(PayloadType::Receipt, b"{}".to_vec()).unwrap();
+            envelope.add(key.sign(as_a, b"{}")).unwrap();
+            ReceiptEnvelope::Yes(Box::new(envelope))
+        };
+        let trust = Trust::new(vec![ours.public()], Some(NonZeroUsize::MIN)).unwrap();
+        let good = signed(&ours, PayloadType::Receipt);
+        let judge = |sealed: &ReceiptEnvelope| super::judge(sealed, Some(&trust));
+        assert_eq!(judge(&good), (Signature::Valid, vec![ours.public().id()]));
+        for bad in [
+            signed(&theirs, PayloadType::Receipt),
+            signed(&ours, PayloadType::Plan),
+            ReceiptEnvelope::Otherwise,
+        ] {
+            assert_eq!(judge(&bad), (Signature::Invalid, vec![]), "{bad:?}");
+        }
+        assert_eq!(judge(&ReceiptEnvelope::No), (Signature::None, vec![]));
+        assert_eq!(super::judge(&good, None), (Signature::Unchecked, vec![]));
+    }
 
     #[test]
     fn a_change_has_a_row_for_each_namespace() {

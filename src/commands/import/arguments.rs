@@ -1,27 +1,27 @@
-//! What `solution import` takes, in the groups of its help.
+//! The arguments of `solution import`, in the groups of its help. Other verbs reuse some of these groups.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use deployer::Conflicts;
-use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Unproved};
+use importer::{ChangeSigners, Exceptions, ForgetSigners, RecreateRequest, Unproved};
+use kubernetes::ConflictPolicy;
 use registry::{AddressError, RegistryAddress};
 use schemas::limits::CONFIGURED_ARCHIVES;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
-use shelf::{Missing, Replace};
+use store::{MissingImagePolicy, ReplacePolicy};
 
-use super::super::image_map::{MapArguments, PlacementArguments};
-use super::super::parameters::ParameterArguments;
-use super::show::Shown;
-use super::then::Then;
+use super::plan::PlanDetail;
+use super::plan_action::PlanAction;
 use crate::args::{
     ArrivalArguments, ChangeArguments, ClusterArguments, CreationArguments, IncludedHelmArguments,
     ProgressArguments, RegistryArguments, TrustArguments, choose, first_given,
 };
+use crate::commands::image_map::{MapArguments, PlacementArguments};
+use crate::commands::parameters::ParameterArguments;
 
-/// What is in front of the address of a registry that can only be read.
+/// The prefix of the address of a read-only registry.
 const SERVED: &str = "serve://";
 
 /// Import an archive to a registry and deploy it to an environment
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     pub(super) progress: ProgressArguments,
 
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) place: TargetArguments,
 
     #[command(flatten)]
     pub(super) planning: PlanArguments,
@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The first flag that is for one archive alone.
+    /// Returns the first flag that applies to a single archive only.
     pub(super) fn of_one(&self) -> Option<&str> {
         first_given(&[
             (self.planning.plan_out.is_some(), "--plan-out"),
@@ -128,14 +128,14 @@ pub(crate) struct SignerArguments {
 }
 
 impl SignerArguments {
-    /// What is allowed of signers, and nothing else.
-    pub(crate) fn allowed(&self) -> Allowed {
+    /// Returns the exceptions for signers only.
+    pub(crate) fn allowed(&self) -> Exceptions {
         let change = self.change_signers;
         let forget = self.forget_signers;
-        Allowed {
+        Exceptions {
             signers: choose(change, ChangeSigners::Allow, ChangeSigners::Refuse),
             forget: choose(forget, ForgetSigners::Allow, ForgetSigners::Refuse),
-            ..Allowed::NOTHING
+            ..Exceptions::NOTHING
         }
     }
 }
@@ -167,9 +167,9 @@ pub(crate) struct Registries {
 }
 
 impl Registries {
-    /// Whether tags that point elsewhere are moved.
-    pub(super) fn replace(&self) -> Replace {
-        choose(self.replace, Replace::Allow, Replace::Refuse)
+    /// Returns the policy for tags that point to another image.
+    pub(super) fn replace(&self) -> ReplacePolicy {
+        choose(self.replace, ReplacePolicy::Allow, ReplacePolicy::Refuse)
     }
 }
 
@@ -177,15 +177,15 @@ impl Registries {
 #[derive(Clone, Debug)]
 pub(crate) struct ImageRegistry {
     pub(crate) address: RegistryAddress,
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingImagePolicy,
 }
 
-/// As it is typed.
+/// Writes the address as the user types it.
 impl fmt::Display for ImageRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.missing {
-            Missing::Push => "",
-            Missing::Refuse => SERVED,
+            MissingImagePolicy::Push => "",
+            MissingImagePolicy::Refuse => SERVED,
         };
         write!(f, "{scheme}{}", self.address)
     }
@@ -196,8 +196,8 @@ impl FromStr for ImageRegistry {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let (address, missing) = match text.strip_prefix(SERVED) {
-            Some(address) => (address, Missing::Refuse),
-            None => (text, Missing::Push),
+            Some(address) => (address, MissingImagePolicy::Refuse),
+            None => (text, MissingImagePolicy::Push),
         };
         let address = address.parse()?;
         Ok(Self { address, missing })
@@ -209,7 +209,7 @@ impl FromStr for ImageRegistry {
 #[command(
     group(ArgGroup::new("place").args(["environment", "namespace"]).multiple(true))
 )]
-pub(crate) struct Place {
+pub(crate) struct TargetArguments {
     /// The environment to deploy to
     #[arg(short, long, value_name = "NAME")]
     pub(crate) environment: Option<EnvironmentName>,
@@ -243,7 +243,7 @@ pub(crate) struct Place {
 
     /// Delete and recreate an object that cannot be changed in place; may be repeated
     #[arg(long, value_name = "KIND/NAME", requires = "environment")]
-    pub(super) recreate: Vec<Recreate>,
+    pub(super) recreate: Vec<RecreateRequest>,
 
     /// Allow a version that is older than the running one
     #[arg(long)]
@@ -266,18 +266,18 @@ pub(crate) struct ProofArguments {
 }
 
 impl ProofArguments {
-    /// What becomes of an operator whose image no pod has pulled.
+    /// Returns the policy for an operator whose image no pod has pulled.
     pub(crate) fn unproved(&self) -> Unproved {
         choose(self.no_pull_proof, Unproved::Allow, Unproved::Refuse)
     }
 }
 
-/// What becomes of a plan, and how it is shown.
+/// The choices for a plan: the action and the level of detail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choices<'a> {
-    pub(crate) then: Then<'a>,
-    pub(crate) shown: Shown,
-    /// Where roles are written that give the missing rights.
+    pub(crate) then: PlanAction<'a>,
+    pub(crate) shown: PlanDetail,
+    /// The file for the roles that grant the missing rights.
     pub(crate) missing_rights: Option<&'a Path>,
 }
 
@@ -309,19 +309,26 @@ pub(crate) struct PlanArguments {
 }
 
 impl PlanArguments {
-    /// What becomes of it, and how it is shown.
+    /// Returns the choices about a plan.
     pub(crate) fn choices(&self) -> Choices<'_> {
-        let otherwise = choose(self.dry_run, Then::Stop, Then::Apply);
+        let otherwise = choose(self.dry_run, PlanAction::Stop, PlanAction::Apply);
         Choices {
-            then: self.plan_out.as_deref().map_or(otherwise, Then::Write),
-            shown: choose(self.diff, Shown::WithDiff, self.details.shown()),
+            then: self
+                .plan_out
+                .as_deref()
+                .map_or(otherwise, PlanAction::Write),
+            shown: choose(self.diff, PlanDetail::WithDiff, self.details.shown()),
             missing_rights: self.missing_rights.as_deref(),
         }
     }
 
-    /// What becomes of fields that others own.
-    pub(crate) fn conflicts(&self) -> Conflicts {
-        choose(self.force_conflicts, Conflicts::Force, Conflicts::Refuse)
+    /// Returns the policy for fields owned by another field manager.
+    pub(crate) fn conflicts(&self) -> ConflictPolicy {
+        choose(
+            self.force_conflicts,
+            ConflictPolicy::Force,
+            ConflictPolicy::Refuse,
+        )
     }
 }
 
@@ -334,8 +341,8 @@ pub(crate) struct DetailArguments {
 }
 
 impl DetailArguments {
-    pub(crate) fn shown(self) -> Shown {
-        choose(self.details, Shown::Details, Shown::Plain)
+    pub(crate) fn shown(self) -> PlanDetail {
+        choose(self.details, PlanDetail::Details, PlanDetail::Plain)
     }
 }
 

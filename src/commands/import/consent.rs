@@ -1,13 +1,25 @@
-//! Asks a person at the terminal for consent to what reaches beyond the environment.
+//! Questions to a person during an import: consent to effects outside the environment, and the creation of an
+//! environment. The login of nodes is here too, because a plan in a file must not contain it.
 
-use importer::Plan;
+use std::path::Path;
 
+use anyhow::anyhow;
+use importer::{Blocker, CreateEnvironment, Error, Goal, Login, Plan, PullLogin, Request};
+use registry::{Credentials, RegistryAddress};
+
+use super::arguments::TargetArguments;
+use super::plan_action::PlanAction;
 use crate::args::Output;
-use crate::commands::question::agreed;
 use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::terminal::{agreed, can_ask};
+use crate::{disk, registries, render};
 
-/// Asks, where consent is all that is missing, and whoever reads the plan can answer. Returns the id of what is accepted so.
-pub(super) async fn ask(plan: &mut Plan<'_>, output: Output) -> Result<Option<String>, Failure> {
+/// Asks for the required consent, if a person reads the plan. Returns the id of the accepted effects.
+pub(super) async fn ask_consent(
+    plan: &mut Plan<'_>,
+    output: Output,
+) -> Result<Option<String>, Failure> {
     let Some(id) = plan.consent_wanted().map(str::to_owned) else {
         return Ok(None);
     };
@@ -16,4 +28,115 @@ pub(super) async fn ask(plan: &mut Plan<'_>, output: Output) -> Result<Option<St
     }
     plan.accept(id.clone());
     Ok(Some(id))
+}
+
+/// The question whether to create an environment. It is asked after the plan that creates it was shown.
+#[derive(Debug)]
+pub(super) struct EnvironmentCreation {
+    question: String,
+}
+
+impl EnvironmentCreation {
+    /// Allows the creation of a missing environment if the plan would be applied and a person can answer.
+    pub(super) fn allow(
+        plan: &Plan<'_>,
+        request: &mut Request,
+        then: PlanAction<'_>,
+        output: Output,
+    ) -> Option<Self> {
+        if !matches!(then, PlanAction::Apply) || !can_ask(output) {
+            return None;
+        }
+        let mut obstacles = plan.obstacles().into_iter();
+        let (environment, near) = obstacles.find_map(|obstacle| match obstacle {
+            Blocker::UnknownEnvironment { environment, near } => Some((environment, near)),
+            _ => None,
+        })?;
+        let near = near
+            .as_ref()
+            .map(|near| format!(" (did you mean `{near}`?)"));
+        let near = near.unwrap_or_default();
+        let question = format!("environment `{environment}` does not exist{near}; create it?");
+        request.allowed.create = CreateEnvironment::Allow;
+        Some(Self { question })
+    }
+
+    /// Asks the question. Fails if the answer is no.
+    pub(super) async fn confirm(self, output: Output) -> Result<(), Failure> {
+        if agreed(&self.question, output).await? {
+            return Ok(());
+        }
+        let refused = anyhow!("nothing was changed: the environment does not exist");
+        let hint = "run the command again and answer `yes`, or add `--create-environment`";
+        Err(Failure::no(refused).hint(hint))
+    }
+}
+
+/// Returns the login of nodes for the registry under the name that they know.
+pub(super) fn pull_login(
+    place: &TargetArguments,
+    registry: &RegistryAddress,
+    pull_registry: &RegistryAddress,
+) -> Result<PullLogin, Failure> {
+    if place.no_pull_secret {
+        return Ok(PullLogin::None);
+    }
+    if let Some(name) = &place.pull_secret {
+        return Ok(PullLogin::Secret(name.clone()));
+    }
+    if let Some(path) = &place.pull_login {
+        let login = read_login(path, pull_registry)?;
+        let login = node_login(path, login, &registries::login(registry)?, pull_registry)?;
+        return Ok(PullLogin::Made(login));
+    }
+    let configured = Settings::read().map_err(Failure::usage)?.pull_login();
+    let Some(path) = configured.filter(|_| place.environment.is_some()) else {
+        return Ok(PullLogin::Keep);
+    };
+    // The default login file may contain only logins for other registries.
+    let login = read_login(&path, pull_registry)?;
+    if login.is_none() {
+        return Ok(PullLogin::Keep);
+    }
+    let login = node_login(&path, login, &registries::login(registry)?, pull_registry)?;
+    Ok(PullLogin::Offered(login))
+}
+
+/// Leaves the configured login out of a plan that is written to a file, which must not contain a password.
+pub(super) fn omit_pull_login(request: &mut Request, then: PlanAction<'_>, output: Output) {
+    if let (PlanAction::Write(_), Goal::Deployed(target)) = (then, &mut request.goal)
+        && let PullLogin::Offered(_) = target.pull_login
+    {
+        target.pull_login = PullLogin::Keep;
+        if output == Output::Human {
+            render::note(
+                "the plan file does not contain the configured pull login: the environment keeps its pull secret",
+            );
+        }
+    }
+}
+
+/// Reads the login for a registry in a file, if the file has one.
+pub(crate) fn read_login(
+    path: &Path,
+    address: &RegistryAddress,
+) -> Result<Option<Credentials>, Failure> {
+    let text = disk::read_text(path)?;
+    Credentials::from_config(text.as_bytes(), address)
+        .map_err(|error| Failure::no(error).context(context(path)))
+}
+
+/// Returns the login of a file as nodes get it.
+pub(crate) fn node_login(
+    path: &Path,
+    login: Option<Credentials>,
+    pushes: &Credentials,
+    address: &RegistryAddress,
+) -> Result<Login, Failure> {
+    let login = Login::for_nodes(address.host(), login, pushes);
+    login.map_err(|obstacle| Failure::from(Error::Refused(obstacle)).context(context(path)))
+}
+
+fn context(path: &Path) -> String {
+    format!("cannot use the login in `{}`", path.display())
 }

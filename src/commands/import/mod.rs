@@ -1,48 +1,51 @@
-//! `solution import`: verify, plan, push, record, deploy.
+//! `solution import`: verifies an archive, plans, pushes, records and deploys it. If another writer was faster, it
+//! plans again. Comparisons, drift and rendering push no images: for them, this module finds the registry that
+//! determines the addresses of the images.
 
-mod apply;
 mod arguments;
-mod consent;
-mod creation;
-mod display;
-pub(super) mod login;
-mod nodes;
-mod one_of_several;
+pub(super) mod consent;
 pub(super) mod plan;
-mod receipt;
-mod request;
+pub(super) mod plan_action;
+pub(super) mod request;
 mod several;
 pub(super) mod show;
-pub(super) mod then;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use deployer::Waited;
-use importer::{Plan, Request};
+use ::registry::Client;
+use importer::{
+    Blocker, Error, Event, NamedRegistry, Plan, PushDestination, Ready, Receipt, Request,
+};
+use kubernetes::{Cluster, WaitOutcome};
+use progress::ProgressSink;
+use registry::RegistryAddress;
+use schemas::SolutionId;
+use store::MissingImagePolicy;
 
 pub(crate) use self::arguments::{
-    Arguments, Choices, DetailArguments, ImageRegistry, Place, PlanArguments, ProofArguments,
-    Registries, SignerArguments,
+    Arguments, Choices, DetailArguments, ImageRegistry, PlanArguments, ProofArguments, Registries,
+    SignerArguments, TargetArguments,
 };
-use self::creation::Creation;
-use self::display::PlanDisplay;
-use self::nodes::wait_nodes;
-pub(crate) use self::one_of_several::{as_shown, as_shown_by, look};
-pub(crate) use self::plan::{cluster, diff_of, lines, warnings};
+use self::consent::EnvironmentCreation;
+pub(crate) use self::plan::{PlanDetail, cluster_line, diff_of, lines, warnings};
+pub(crate) use self::plan_action::PlanAction;
+use self::plan_action::PlanDisplay;
 pub(crate) use self::request::{
-    Acceptance, Reached, accept, accept_by, all_but_signers, allow, client, destination, judge,
-    nodes, of_goal, of_place, of_reader, of_writer, target,
+    CheckedArchive, Connections, accept, accept_by, all_but_signers, allow, check_archive, client,
+    destination, goal_request, node_policy, place_request, reader_request, target, writer_request,
 };
-pub(crate) use self::show::{Planned, Shown, planned};
-pub(crate) use self::then::Then;
+pub(crate) use self::several::{apply_as_shown, apply_as_shown_by, preview};
+pub(crate) use self::show::{ShownPlan, shown_plan};
+use super::cluster_events::event_sink;
 use super::give;
 use super::image_map::{Mapped, Mapping};
-use super::watch::watch;
+use super::push_progress::{PushGoal, PushProgress};
 use crate::args::Output;
+use crate::events::{self, Push};
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, events, registries};
+use crate::{cluster, registries};
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     arguments.map.set_aside(output);
     events::begin(&arguments.progress)?;
     let Some(archives) = several::accept_all(arguments, output)? else {
@@ -55,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         };
         let site = importer::site(&cluster).await?;
         let request = request::request(arguments, &site)?;
-        let reach = request::reach(&arguments.registries.reach, &site)?;
+        let reach = request::client_options(&arguments.registries.reach, &site)?;
         let Registries {
             reach: asked,
             creation,
@@ -63,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         } = &arguments.registries;
         let own = reach.clone();
         let client = registries::creating_client(&request.registry, asked, *creation, own)?;
-        let reached = Reached {
+        let reached = Connections {
             client: &client,
             cluster: &cluster,
         };
@@ -77,14 +80,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     })
 }
 
-/// Makes a plan. If the registry cannot be used, the failure tells all else that is in the way.
+/// Creates a plan. If the registry cannot be used, the failure also reports all blockers in the cluster.
 async fn made<'a>(
-    archive: &'a Acceptance,
-    reached: Reached<'_>,
+    archive: &'a CheckedArchive,
+    reached: Connections<'_>,
     request: &Request,
 ) -> Result<Plan<'a>, Failure> {
-    let Acceptance { accepted, findings } = archive;
-    let Reached { client, cluster } = reached;
+    let CheckedArchive { accepted, findings } = archive;
+    let Connections { client, cluster } = reached;
     let plan = Plan::make(accepted, findings.clone(), client, cluster, request.clone()).await;
     match plan {
         Err(error) if error.is_about_the_registry() => {
@@ -96,18 +99,18 @@ async fn made<'a>(
     }
 }
 
-/// Makes a plan and shows it. If its environment does not exist and a person can be asked, it is a plan that creates the
-/// environment, after a yes.
+/// Creates a plan and shows it. If the environment does not exist and a person can answer, the plan creates it after a
+/// confirmation.
 async fn prepare<'a>(
-    archive: &'a Acceptance,
-    reached: Reached<'_>,
+    archive: &'a CheckedArchive,
+    reached: Connections<'_>,
     request: &mut Request,
     display: &mut PlanDisplay<'_>,
 ) -> Result<Plan<'a>, Failure> {
     let (then, output) = (display.then, display.output);
-    login::leave_out(request, then, output);
+    consent::omit_pull_login(request, then, output);
     let mut plan = Box::pin(made(archive, reached, request)).await?;
-    let creation = Creation::allow(&plan, request, then, output);
+    let creation = EnvironmentCreation::allow(&plan, request, then, output);
     if creation.is_some() {
         plan.give_up(reached.client).await;
         plan = Box::pin(made(archive, reached, request)).await?;
@@ -122,17 +125,17 @@ async fn prepare<'a>(
     Ok(plan)
 }
 
-/// Plans, asks for consent where somebody can give it, and applies the plan.
-pub(crate) async fn carry_out(
-    archive: &Acceptance,
+/// Creates a plan, asks for consent if a person can answer, and applies the plan.
+pub(super) async fn carry_out(
+    archive: &CheckedArchive,
     mut request: Request,
-    reached: Reached<'_>,
+    reached: Connections<'_>,
     choices: Choices<'_>,
     mapping: Option<&Mapping<'_>>,
     output: Output,
 ) -> Result<Outcome, Failure> {
     let accepted = &archive.accepted;
-    let Reached { client, cluster } = reached;
+    let Connections { client, cluster } = reached;
     let Choices {
         then,
         shown,
@@ -141,16 +144,16 @@ pub(crate) async fn carry_out(
     let verb = request.verb;
     let mut display = PlanDisplay::new(then, shown, output);
     loop {
-        // What a plan is made and applied with is far larger than the plan itself.
+        // The future is boxed because its state is far larger than the plan itself.
         let mut plan = Box::pin(prepare(archive, reached, &mut request, &mut display)).await?;
         let is_idle = plan.is_done();
-        if let Then::Apply = then {
+        if let PlanAction::Apply = then {
             request
                 .accepted
-                .extend(consent::ask(&mut plan, output).await?);
+                .extend(consent::ask_consent(&mut plan, output).await?);
         }
         if let Some(path) = missing_rights {
-            let written = then::write_missing(path, &plan, accepted, cluster);
+            let written = plan_action::write_missing_rights(path, &plan, accepted, cluster);
             if let Err(failure) = Box::pin(written).await {
                 plan.give_up(client).await;
                 return Err(failure);
@@ -160,7 +163,7 @@ pub(crate) async fn carry_out(
             Ok(ready) => ready,
             Err(plan) => {
                 plan.give_up(client).await;
-                return Ok(show::refusal(output, &plan, shown));
+                return Ok(show::refuse(output, &plan, shown));
             }
         };
         let map = match mapping.map(|mapping| mapping.named(ready.summary())) {
@@ -176,15 +179,15 @@ pub(crate) async fn carry_out(
             ready.give_up(client).await;
             return instead;
         }
-        if wait_nodes(&ready, cluster, &watch(output)).await? == Waited::Yes {
-            // Only now is it known which nodes are to pull an image first.
+        if wait_nodes(&ready, cluster, &event_sink(output)).await? == WaitOutcome::Delayed {
+            // Which nodes pull an image in a test is known only now, so the plan is created again.
             ready.give_up(client).await;
             continue;
         }
         let overtaken = AtomicBool::new(false);
-        let applied = Box::pin(apply::apply(ready, client, cluster, output, &overtaken));
+        let applied = Box::pin(apply(ready, client, cluster, output, &overtaken));
         let receipt = match applied.await {
-            // What the other one changed asks for a new plan.
+            // The other writer has changed the cluster, so a new plan is required.
             Err(importer::Error::Refused(_)) if overtaken.into_inner() => continue,
             receipt => receipt?,
         };
@@ -193,8 +196,98 @@ pub(crate) async fn carry_out(
             map,
         };
         return Ok(give(output, &mapped, |mapped| {
-            receipt::show(verb, mapped.result, is_idle);
+            show::show(verb, mapped.result, is_idle);
             mapped.show_map();
         }));
+    }
+}
+
+/// Applies a plan. `overtaken` becomes true if another writer delayed this one or came first.
+async fn apply(
+    ready: Ready<'_>,
+    client: &Client,
+    cluster: &Cluster,
+    output: Output,
+    overtaken: &AtomicBool,
+) -> Result<Receipt, importer::Error> {
+    let plan = ready.summary();
+    let push = Push {
+        solution: &plan.solution,
+        registry: &plan.registry,
+        bytes: plan.bytes_to_push,
+    };
+    let pushing = PushProgress::new(&push, PushGoal::Cluster, output);
+    let objects = event_sink(output);
+    let tell = |event| {
+        match &event {
+            Event::Push(event) => pushing.take(event),
+            Event::Pushed => pushing.finish(true),
+            Event::Waiting(_) | Event::Overtaken => overtaken.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+        objects(event);
+    };
+    let receipt = ready.apply(client, cluster, &tell).await;
+    pushing.finish(receipt.is_ok());
+    receipt
+}
+
+/// Waits until the nodes are ready, if the plan requires it, and reports what prevents them.
+async fn wait_nodes(
+    ready: &Ready<'_>,
+    cluster: &Cluster,
+    tell: ProgressSink<'_, Event>,
+) -> Result<WaitOutcome, Failure> {
+    let Some(longest) = ready.awaits_nodes() else {
+        return Ok(WaitOutcome::Immediate);
+    };
+    let tell = |nodes| tell(Event::Nodes(nodes));
+    let waited = cluster.wait_nodes(longest, &tell).await;
+    Ok(waited.map_err(importer::Error::from)?)
+}
+
+/// The registry that contains the images of a version, or would contain them after an import.
+pub(crate) struct ResolvedRegistry {
+    pub(crate) registry: RegistryAddress,
+    /// The name that nodes use for the registry, if it is known.
+    pub(crate) pull_registry: Option<RegistryAddress>,
+}
+
+impl ResolvedRegistry {
+    /// Resolves the registry for an archive's images: the named one, else the one in the site configuration, else the
+    /// one of the same version, else the one of the newest version of the Solution.
+    pub(crate) async fn of(
+        named: Option<&RegistryAddress>,
+        cluster: &Cluster,
+        id: &SolutionId,
+    ) -> Result<Self, Failure> {
+        let site = importer::site(cluster).await?;
+        let named = named.map(|address| NamedRegistry {
+            address: address.clone(),
+            missing: MissingImagePolicy::Push,
+        });
+        if let Some(found) = PushDestination::of(named, None, &site) {
+            return Ok(found.into());
+        }
+        let record = match importer::imported_or_newest(cluster, id).await {
+            Err(Error::Refused(obstacle @ Blocker::NothingImported { .. })) => {
+                let hint = "name the target registry with `--registry`";
+                return Err(Failure::unknown(obstacle).hint(hint));
+            }
+            found => found?,
+        };
+        Ok(Self {
+            registry: record.registry()?,
+            pull_registry: Some(record.pull_registry()?),
+        })
+    }
+}
+
+impl From<PushDestination> for ResolvedRegistry {
+    fn from(destination: PushDestination) -> Self {
+        Self {
+            registry: destination.registry,
+            pull_registry: destination.pull_registry,
+        }
     }
 }

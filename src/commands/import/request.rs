@@ -1,78 +1,80 @@
-//! From what was typed to what is asked for: the accepted archive, the registry's client, the request.
+//! The request of an import, from arguments and the site configuration: the accepted archive, the registry's client,
+//! the goal and the exceptions. Other verbs derive their requests from the same functions, with fewer choices.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use deployer::{Cluster, Conflicts};
 use importer::{
-    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
-    NamedRegistry, Nodes, PullLogin, PushDestination, Request, Target, Verb, Writer,
+    Adoption, AdoptionPolicy, Authority, CreateEnvironment, Downgrade, Exceptions, Goal, HeldSite,
+    HelmFrom, NamedRegistry, Nodes, PullLogin, PushDestination, Request, Target, Verb, Writer,
 };
+use kubernetes::{Cluster, ConflictPolicy};
 use registry::{Client, ClientOptions, RegistryAddress};
 use schemas::{EnvironmentName, Namespace, SolutionId};
-use shelf::{Missing, PlacementChoice, Replace};
-use validator::{Accepted, Finding, Report};
+use store::{MissingImagePolicy, PlacementChoice, ReplacePolicy};
+use validator::{AcceptedArchive, Finding, Report};
 
-use super::arguments::{Adopted, Arguments, ImageRegistry, Place, Registries, SignerArguments};
-use super::login;
+use super::arguments::{
+    Adopted, Arguments, ImageRegistry, Registries, SignerArguments, TargetArguments,
+};
+use super::{ResolvedRegistry, consent};
 use crate::args::{
     ArrivalArguments, ChangeArguments, Output, RegistryArguments, TrustArguments, choose,
 };
-use crate::commands::meant::ImagesAt;
 use crate::commands::parameters::ParameterArguments;
-use crate::commands::validate::{check, words};
+use crate::commands::validate::{self, check};
 use crate::failure::Failure;
 use crate::{cluster, environment, helm, registries, render};
 
 /// An accepted archive.
 #[derive(Debug)]
-pub(crate) struct Acceptance {
-    pub(crate) accepted: Accepted,
-    /// What was found of it though it is accepted.
+pub(crate) struct CheckedArchive {
+    pub(crate) accepted: AcceptedArchive,
+    /// The findings that do not prevent acceptance.
     pub(crate) findings: Vec<Finding>,
 }
 
 /// The registry and the cluster that a plan is made for.
 #[derive(Clone, Copy)]
-pub(crate) struct Reached<'a> {
+pub(crate) struct Connections<'a> {
     pub(crate) client: &'a Client,
     pub(crate) cluster: &'a Cluster,
 }
 
-/// Verifies an archive as [`judge`] does. Of one that is not accepted it is said that it is not, and what follows.
+/// Verifies the signatures and documents of an archive. If it is not accepted, this reports it, with the consequence.
 pub(crate) fn accept(
     archive: &Path,
     signers: &SignerArguments,
     follows: &str,
     output: Output,
-) -> Result<Option<Acceptance>, Failure> {
+) -> Result<Option<CheckedArchive>, Failure> {
     let allow = signers.allow_unsigned.clone();
     accept_by(archive, &signers.trust, allow, follows, output)
 }
 
-/// The same by these signatures, or by none where the Solution is allowed to have none.
+/// Verifies an archive with these keys or policies. The named Solution may be unsigned.
 pub(crate) fn accept_by(
     archive: &Path,
     trust: &TrustArguments,
     allow: Option<SolutionId>,
     follows: &str,
     output: Output,
-) -> Result<Option<Acceptance>, Failure> {
-    let judged = judge_by(archive, trust, allow, output)?;
+) -> Result<Option<CheckedArchive>, Failure> {
+    let judged = check_archive_by(archive, trust, allow, output)?;
     judged.map(Some).or_else(|report| {
-        words::refuse(&report, &format!(", so {follows}"), output);
+        validate::refuse(&report, &format!(", so {follows}"), output);
         Ok(None)
     })
 }
 
-/// Verifies an archive as far as an import needs: layers are verified while they are pushed. The report, if it is not
-/// accepted.
-pub(crate) fn judge(
+/// Verifies an archive as an import needs it. Layers are verified later, while they are pushed. Returns the report if
+/// the archive is not accepted.
+pub(crate) fn check_archive(
     archive: &Path,
     signers: &SignerArguments,
     output: Output,
-) -> Result<Result<Acceptance, Box<Report>>, Failure> {
-    judge_by(
+) -> Result<Result<CheckedArchive, Box<Report>>, Failure> {
+    check_archive_by(
         archive,
         &signers.trust,
         signers.allow_unsigned.clone(),
@@ -80,47 +82,52 @@ pub(crate) fn judge(
     )
 }
 
-fn judge_by(
+fn check_archive_by(
     archive: &Path,
     trust: &TrustArguments,
     allow: Option<SolutionId>,
     output: Output,
-) -> Result<Result<Acceptance, Box<Report>>, Failure> {
+) -> Result<Result<CheckedArchive, Box<Report>>, Failure> {
     let report = check::documents(archive, trust, allow, output)?;
     let summary = report.summary();
     let judged = summary.judged.as_ref();
-    let judged = judged.map(|judged| words::in_words(judged, summary.signers.len()));
+    let judged = judged.map(|judged| validate::in_words(judged, summary.signers.len()));
     if let (Some(judged), Output::Human) = (judged, output) {
         render::note!("signatures checked by {judged}");
     }
     let findings = report.findings().to_vec();
     let accepted = report.accept();
     Ok(accepted.map(|accepted| {
-        words::talk(&findings, output);
+        validate::print_findings(&findings, output);
         if accepted.signers().is_none() && output == Output::Human {
             render::note(
                 "warning: this archive is not signed; it is accepted because `--allow-unsigned` names it",
             );
         }
-        Acceptance { accepted, findings }
+        CheckedArchive { accepted, findings }
     }))
 }
 
-/// A registry's client, with the site's authority if no other is named, and the login of docker or podman.
+/// Returns the client of a registry, with the login of docker or podman. The site's certificate authority applies if
+/// the user names none.
 pub(crate) fn client(
     registry: &RegistryAddress,
     reach: &RegistryArguments,
     site: &HeldSite,
 ) -> Result<Client, Failure> {
-    registries::client(registry, reach, self::reach(reach, site)?)
+    registries::client(registry, reach, client_options(reach, site)?)
 }
 
-/// How registries are reached, with the site's authority if no other is named, and without a login.
-pub(super) fn reach(reach: &RegistryArguments, site: &HeldSite) -> Result<ClientOptions, Failure> {
+/// Returns the client options for registries, without a login. The site's certificate authority applies if the user
+/// names none.
+pub(super) fn client_options(
+    reach: &RegistryArguments,
+    site: &HeldSite,
+) -> Result<ClientOptions, Failure> {
     registries::options_with(reach, || site.certificate_authority())
 }
 
-/// The request, with every choice that was made here or in the site's file.
+/// Returns the request, with all choices from the command line and the site configuration.
 pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request, Failure> {
     let Arguments {
         registries,
@@ -132,8 +139,8 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
         ..
     } = arguments;
     let chosen = destination(registries, site)?;
-    let mut request = of_place(place, &chosen.registry, chosen.pull_registry, turn)?;
-    request.nodes = nodes(&arguments.arrival);
+    let mut request = place_request(place, &chosen.registry, chosen.pull_registry, turn)?;
+    request.nodes = node_policy(&arguments.arrival);
     request.missing = chosen.missing;
     request.from_site = chosen.from_site;
     request.allowed.conflicts = planning.conflicts();
@@ -141,13 +148,13 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
     Ok(allow(request, registries, signers))
 }
 
-/// Whether nodes are waited for, and each time for how long.
-pub(crate) fn nodes(arrival: &ArrivalArguments) -> Nodes {
+/// Returns the policy for nodes that are not ready.
+pub(crate) fn node_policy(arrival: &ArrivalArguments) -> Nodes {
     let longest = arrival.longest();
     longest.map_or(Nodes::AsTheyAre, Nodes::Awaited)
 }
 
-/// Where images go, as it was typed or as the site's file has it.
+/// Returns the registry for images from the arguments or the site configuration.
 pub(crate) fn destination(
     registries: &Registries,
     site: &HeldSite,
@@ -161,7 +168,7 @@ pub(crate) fn destination(
     PushDestination::of(named, pull_registry, site).ok_or_else(no_registry)
 }
 
-/// The request of one who allows other archives and signers than before, or places images otherwise.
+/// Adds to a request the exceptions for signers and older archives, and the placement of images.
 pub(crate) fn allow(
     mut request: Request,
     registries: &Registries,
@@ -170,7 +177,7 @@ pub(crate) fn allow(
     request.placement = registries.placement.choice();
     let allowed = &mut request.allowed;
     allowed.replace = registries.replace();
-    let Allowed {
+    let Exceptions {
         signers, forget, ..
     } = signers.allowed();
     (allowed.signers, allowed.forget) = (signers, forget);
@@ -183,15 +190,15 @@ fn no_registry() -> Failure {
         .hint("set one with `--registry HOST[/PREFIX]`, or for the whole cluster with `solution site set`")
 }
 
-/// The request of one who takes nothing but what was imported.
-pub(crate) fn of_place(
-    place: &Place,
+/// Returns the request to deploy an imported version, without exceptions for archives and signers.
+pub(crate) fn place_request(
+    place: &TargetArguments,
     registry: &RegistryAddress,
     pull_registry: Option<RegistryAddress>,
     turn: &ChangeArguments,
 ) -> Result<Request, Failure> {
     let known_as = pull_registry.as_ref().unwrap_or(registry);
-    let pull_login = login::pull_login(place, registry, known_as)?;
+    let pull_login = consent::pull_login(place, registry, known_as)?;
     let parameters = Box::new(place.parameters.asked()?);
     let target = |environment| Target {
         environment,
@@ -206,23 +213,23 @@ pub(crate) fn of_place(
         allowed: allowed(place),
         accepted: place.accept.iter().cloned().collect(),
         recreate: place.recreate.iter().cloned().collect(),
-        ..of_goal(goal, registry, pull_registry, turn)?
+        ..goal_request(goal, registry, pull_registry, turn)?
     })
 }
 
-/// The request of one who allows nothing beyond the ordinary.
-pub(crate) fn of_goal(
+/// Returns the request for a goal, without any exceptions.
+pub(crate) fn goal_request(
     goal: Goal,
     registry: &RegistryAddress,
     pull_registry: Option<RegistryAddress>,
     turn: &ChangeArguments,
 ) -> Result<Request, Failure> {
     let writer = cluster::writer(turn)?;
-    of_writer(goal, registry, pull_registry, turn, writer)
+    writer_request(goal, registry, pull_registry, turn, writer)
 }
 
-/// The same of a writer that is known: who makes one may be asked for a passphrase.
-pub(crate) fn of_writer(
+/// Returns the request for a known writer. Creating a writer may ask for a passphrase.
+pub(crate) fn writer_request(
     goal: Goal,
     registry: &RegistryAddress,
     pull_registry: Option<RegistryAddress>,
@@ -232,10 +239,10 @@ pub(crate) fn of_writer(
     Ok(Request {
         registry: registry.clone(),
         placement: PlacementChoice::default(),
-        missing: Missing::Push,
+        missing: MissingImagePolicy::Push,
         pull_registry,
         goal,
-        allowed: Allowed::NOTHING,
+        allowed: Exceptions::NOTHING,
         accepted: BTreeSet::new(),
         recreate: BTreeSet::new(),
         before: BTreeSet::new(),
@@ -257,7 +264,7 @@ pub(crate) fn of_writer(
     })
 }
 
-/// The environment as it would be deployed to by one who chooses nothing but values.
+/// Returns the target in which only values are set.
 pub(crate) fn target(
     environment: &EnvironmentName,
     namespace: Option<Namespace>,
@@ -272,39 +279,46 @@ pub(crate) fn target(
     })
 }
 
-/// What an administrator may allow, which is no reason not to show what something would come to; but whose archive it is.
-pub(crate) fn all_but_signers(signers: Allowed) -> Allowed {
-    Allowed {
+/// Allows everything that an administrator may allow, so that a plan can be shown. Only exceptions for signers remain
+/// as given.
+pub(crate) fn all_but_signers(signers: Exceptions) -> Exceptions {
+    Exceptions {
         adopt: Adoption {
-            namespace: Adopt::Allow,
-            crds: Adopt::Allow,
-            objects: Adopt::Allow,
+            namespace: AdoptionPolicy::Allow,
+            crds: AdoptionPolicy::Allow,
+            objects: AdoptionPolicy::Allow,
         },
-        replace: Replace::Allow,
+        replace: ReplacePolicy::Allow,
         downgrade: Downgrade::Allow,
-        conflicts: Conflicts::Force,
+        conflicts: ConflictPolicy::Force,
         ..signers
     }
 }
 
-/// The request of one who wants to know and not to do.
-pub(crate) fn of_reader(
+/// Returns the request of a user who only reads.
+pub(crate) fn reader_request(
     target: Target,
-    images: ImagesAt,
-    signers: Allowed,
+    images: ResolvedRegistry,
+    signers: Exceptions,
 ) -> Result<Request, Failure> {
     let nobody = ChangeArguments::default();
     let goal = Goal::Deployed(target);
     Ok(Request {
         allowed: all_but_signers(signers),
-        ..of_goal(goal, &images.registry, images.pull_registry, &nobody)?
+        ..goal_request(goal, &images.registry, images.pull_registry, &nobody)?
     })
 }
 
-fn allowed(place: &Place) -> Allowed {
-    let adopt = |what| choose(place.adopt.contains(&what), Adopt::Allow, Adopt::Refuse);
+fn allowed(place: &TargetArguments) -> Exceptions {
+    let adopt = |what| {
+        choose(
+            place.adopt.contains(&what),
+            AdoptionPolicy::Allow,
+            AdoptionPolicy::Refuse,
+        )
+    };
     let create = place.create_environment;
-    Allowed {
+    Exceptions {
         adopt: Adoption {
             namespace: adopt(Adopted::Namespace),
             crds: adopt(Adopted::Crds),
@@ -313,6 +327,6 @@ fn allowed(place: &Place) -> Allowed {
         downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
         unproved: place.proving.unproved(),
         create: choose(create, CreateEnvironment::Allow, CreateEnvironment::Refuse),
-        ..Allowed::NOTHING
+        ..Exceptions::NOTHING
     }
 }

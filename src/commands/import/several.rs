@@ -1,21 +1,29 @@
-//! Several archives in one import: all are checked before anything changes, and each is imported as it would be alone,
-//! behind those that it needs.
+//! Multiple archives in one import. All are checked and shown before anything changes. Each is then imported after
+//! those that it needs, if its plan is still the same.
 
-use importer::{Goal, Request};
+use std::sync::atomic::AtomicBool;
+
+use importer::{Error, Event, Goal, Plan, PlanSummary, Ready, Receipt, Request};
+use kubernetes::WaitOutcome;
+use progress::ProgressSink;
 use schemas::{PlacedVersion, Solution, SolutionId};
 
 use super::arguments::Arguments;
-use super::request::{Acceptance, Reached, accept};
-use super::then::Then;
+use super::plan_action::PlanAction;
+use super::request::{CheckedArchive, Connections, accept};
+use super::{apply, wait_nodes};
 use crate::args::Output;
+use crate::commands::blocked::ShownBlocker;
+use crate::commands::cluster_events::event_sink;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// Verifies all archives, in the order in which they are imported; none if one is not accepted, which is said.
+/// Verifies all archives, and returns them in the order of import. None if one is not accepted, which the program has
+/// reported.
 pub(super) fn accept_all(
     arguments: &Arguments,
     output: Output,
-) -> Result<Option<Vec<Acceptance>>, Failure> {
+) -> Result<Option<Vec<CheckedArchive>>, Failure> {
     let flag = arguments.of_one();
     if let (Some(flag), true) = (flag, arguments.archives.len() > 1) {
         let message = format!("cannot use {flag} with multiple archives");
@@ -29,18 +37,21 @@ pub(super) fn accept_all(
         };
         found.push(Some(accepted));
     }
-    let manifests = found.iter().flatten().map(|it| it.accepted.manifest());
+    let manifests = found
+        .iter()
+        .flatten()
+        .map(|archive| archive.accepted.manifest());
     let manifests: Vec<&Solution> = manifests.collect();
     let order = importer::import_order(&manifests).map_err(Failure::no)?;
     let in_order = order.into_iter().filter_map(|at| found[at].take());
     Ok(Some(in_order.collect()))
 }
 
-/// Imports one archive after the other, and ends with the first that fails.
+/// Imports one archive after the other, and stops at the first failure.
 pub(super) async fn carry_out(
-    archives: &[Acceptance],
+    archives: &[CheckedArchive],
     request: &Request,
-    reached: Reached<'_>,
+    reached: Connections<'_>,
     arguments: &Arguments,
     output: Output,
 ) -> Result<Outcome, Failure> {
@@ -59,8 +70,8 @@ pub(super) async fn carry_out(
             }
             return outcome;
         }
-        if let Then::Stop = choices.then {
-            // Otherwise each plan but the first would lack what the one before brings.
+        if let PlanAction::Stop = choices.then {
+            // Later plans assume that the earlier archives are deployed, because this run would deploy them first.
             if let Goal::Deployed(target) = &request.goal {
                 request.before.insert(PlacedVersion {
                     solution: id(archive).name().clone(),
@@ -73,14 +84,83 @@ pub(super) async fn carry_out(
     Ok(Outcome::Yes)
 }
 
-fn id(archive: &Acceptance) -> &SolutionId {
+fn id(archive: &CheckedArchive) -> &SolutionId {
     &archive.accepted.statement().predicate.id
 }
 
-fn names(archives: &[Acceptance]) -> String {
-    let names: Vec<String> = archives.iter().map(|it| id(it).to_string()).collect();
+fn names(archives: &[CheckedArchive]) -> String {
+    let names: Vec<String> = archives
+        .iter()
+        .map(|archive| id(archive).to_string())
+        .collect();
     match names.as_slice() {
         [] => "none".to_owned(),
-        names => schemas::named(names.to_vec()),
+        names => schemas::list_names(names.to_vec()),
+    }
+}
+
+/// Returns the plan of an import and its blockers. It writes nothing.
+pub(crate) async fn preview(
+    archive: &CheckedArchive,
+    request: Request,
+    reached: Connections<'_>,
+) -> Result<(PlanSummary, Vec<ShownBlocker>), Failure> {
+    let CheckedArchive { accepted, findings } = archive;
+    let Connections { client, cluster } = reached;
+    let plan = Plan::make(accepted, findings.clone(), client, cluster, request).await?;
+    plan.give_up(client).await;
+    let obstacles = plan.obstacles().into_iter().map(Into::into);
+    Ok((plan.summary().clone(), obstacles.collect()))
+}
+
+/// Imports an archive after those of the `earlier` plans, if the plan still has the effects that were shown.
+pub(crate) async fn apply_as_shown(
+    archive: &CheckedArchive,
+    request: Request,
+    reached: Connections<'_>,
+    shown: &PlanSummary,
+    earlier: &[&PlanSummary],
+    output: Output,
+) -> Result<Receipt, Failure> {
+    let Connections { client, cluster } = reached;
+    apply_as_shown_by(
+        archive,
+        request,
+        reached,
+        shown,
+        earlier,
+        &event_sink(output),
+        async |ready, overtaken| Box::pin(apply(ready, client, cluster, output, overtaken)).await,
+    )
+    .await
+}
+
+/// Imports an archive with a given apply function, which reports whether it waited for another writer or was overtaken.
+pub(crate) async fn apply_as_shown_by(
+    archive: &CheckedArchive,
+    request: Request,
+    reached: Connections<'_>,
+    shown: &PlanSummary,
+    earlier: &[&PlanSummary],
+    tell: ProgressSink<'_, Event>,
+    apply: impl AsyncFn(Ready<'_>, &AtomicBool) -> Result<Receipt, Error>,
+) -> Result<Receipt, Failure> {
+    let CheckedArchive { accepted, findings } = archive;
+    let Connections { client, cluster } = reached;
+    loop {
+        let (findings, request) = (findings.clone(), request.clone());
+        let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown, earlier);
+        // The future is boxed because its state is far larger than the plan itself.
+        let ready = Box::pin(ready).await?;
+        if wait_nodes(&ready, cluster, tell).await? == WaitOutcome::Delayed {
+            ready.give_up(client).await;
+            continue;
+        }
+        let overtaken = AtomicBool::new(false);
+        match apply(ready, &overtaken).await {
+            // The other writer has changed the cluster, so a new plan is required.
+            Err(Error::Refused(_)) if overtaken.into_inner() => {}
+            receipt => return Ok(receipt?),
+        }
     }
 }

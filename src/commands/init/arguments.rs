@@ -1,27 +1,29 @@
-//! What `solution init` takes.
+//! The arguments of `solution init`. The help has a section for each kind of source, because most flags apply to one
+//! kind only. The choices for a source tree are here too, because `solution pack` creates trees with the same choices.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use release::{InitOptions, PublishedChart, SourceTree};
 use schemas::{SolutionName, Version};
+use sources::Remote;
 
-use crate::args::{MirrorArguments, RegistryArguments};
+use crate::args::{MirrorArguments, Output, RegistryArguments};
 
-/// The heading of what only says something about a release.
+/// The heading of flags that apply only to a release.
 const WITH_FROM: &str = "Only with --from";
 
-/// The heading of what only says something about a chart.
+/// The heading of flags that apply only to a chart.
 const WITH_CHART: &str = "Only with a chart";
 
-/// The heading of what says something about either.
+/// The heading of flags that apply to a release or a chart.
 const WITH_EITHER: &str = "Only with --from or --chart";
 
 /// Create a source tree to pack
 #[derive(Args, Debug)]
 #[command(after_help = "\
 With --from and a release, the tree contains the manifests unchanged. solution.yaml lists their images and \
-namespaces, and NOTES.md lists open decisions. With --as operator, the import deploys the operator of the \
-release. The operator must be a Deployment that reads its configuration as an import provides it.
+namespaces, and NOTES.md lists open decisions.
 
 With --from and a helmfile (helmfile*.yaml), the tree contains the chart and the values of each release. The \
 `helmfile` program expands templates with your environment and files. Hooks, secrets and other unsupported \
@@ -45,8 +47,7 @@ Examples:
   solution init --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.7.0
   solution init --chart https://stefanprodan.github.io/podinfo#podinfo@6.7.0 \\
       --values values.yaml web
-  solution init --chart ./podinfo-6.7.0.tgz web --version 1.0.0
-  solution init --from shop-operator.yaml --as operator")]
+  solution init --chart ./podinfo-6.7.0.tgz web --version 1.0.0")]
 pub(crate) struct Arguments {
     /// The directory; its name becomes the name of the Solution [default with --from and --chart: the name of the
     /// release, archive or chart]
@@ -60,19 +61,15 @@ pub(crate) struct Arguments {
 
     /// The chart: a directory, a .tgz file, `oci://HOST/PATH:VERSION`, `oci://HOST/PATH@sha256:DIGEST` or
     /// `https://REPOSITORY#NAME@VERSION`
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["from", "taken", "update", "deployment"])]
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["from", "update"])]
     pub(super) chart: Option<String>,
 
     /// A values file to copy for the chart; may be repeated, and later files take precedence
     #[arg(long, value_name = "FILE", help_heading = WITH_CHART)]
     pub(super) values: Vec<PathBuf>,
 
-    /// Package the release as manifests or as an operator [default: manifests]
-    #[arg(long = "as", value_enum, value_name = "WHAT", help_heading = WITH_FROM)]
-    pub(super) taken: Option<Taken>,
-
     /// Update the tree in DIR to this release, keep your edits (a merge with git) and show the changes
-    #[arg(long, help_heading = WITH_FROM, requires = "from", conflicts_with_all = ["name", "deployment"])]
+    #[arg(long, help_heading = WITH_FROM, requires = "from", conflicts_with = "name")]
     pub(super) update: bool,
 
     /// The name of the Solution [default: from the archive, else DIR, else from the release or chart]
@@ -83,8 +80,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VERSION", help_heading = WITH_EITHER)]
     pub(super) version: Option<Version>,
 
-    /// The Deployment of the operator, if the release has multiple Deployments (with --as operator)
-    #[arg(long, value_name = "NAME", help_heading = WITH_FROM)]
+    /// The form of a release. Earlier versions had `operator` in addition to `manifests`
+    #[arg(long = "as", value_name = "FORM", hide = true)]
+    pub(super) form: Option<String>,
+
+    /// The Deployment of an operator in earlier versions
+    #[arg(long, value_name = "NAME", hide = true)]
     pub(super) deployment: Option<String>,
 
     #[command(flatten)]
@@ -113,12 +114,32 @@ pub(crate) struct HelmfileArguments {
     pub(super) selectors: Vec<String>,
 }
 
-/// What a release becomes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Taken {
-    /// The objects are applied unchanged
-    #[default]
-    Manifests,
-    /// The import deploys the operator
-    Operator,
+/// The choices for a source tree, and the access to charts.
+#[derive(Debug)]
+pub(crate) struct TreeChoices<'a> {
+    /// The name and version, if the user chose them.
+    pub(crate) options: InitOptions,
+    /// The values files of a chart; later files take precedence.
+    pub(crate) values: &'a [PathBuf],
+    /// The choices for a helmfile.
+    pub(crate) helmfile: &'a HelmfileArguments,
+    /// The ways to reach charts that are not on this disk.
+    pub(crate) remote: Remote,
+    /// The cache for downloaded charts.
+    pub(crate) cache: &'a Path,
+    /// The form of progress.
+    pub(crate) output: Output,
+}
+
+/// A source tree that was created.
+#[derive(Debug)]
+pub(crate) struct CreatedTree {
+    /// The directory.
+    pub(crate) directory: PathBuf,
+    /// The tree.
+    pub(crate) tree: SourceTree,
+    /// The chart that it packages, if it was created from one.
+    pub(crate) chart: Option<PublishedChart>,
+    /// The files that were written.
+    pub(crate) written: Vec<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! `solution init --chart`: a source tree that carries a Helm chart.
+//! `solution init --chart`: creates a source tree that packages a Helm chart. The chart is in the tree, or
+//! `solution.yaml` refers to it in a registry or repository.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,13 +11,12 @@ use schemars::JsonSchema;
 use schemas::{ChartName, ChartSource, ChartVersion, SolutionName, Version, limits};
 use serde::Serialize;
 
-use super::choices::{CreatedTree, TreeChoices};
+use super::arguments::{CreatedTree, TreeChoices};
 use super::{show_files, show_next};
 use crate::args::Output;
-use crate::commands::give;
-use crate::commands::pack::watch;
+use crate::commands::{give, source_access};
 use crate::failure::{Failure, Outcome};
-use crate::{progress, render};
+use crate::{progress_bar, render};
 
 /// With a chart: the created source tree.
 #[derive(Serialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub(crate) struct ChartTree<'a> {
     files: &'a [PathBuf],
 }
 
-/// Creates the tree of a chart, which is called so on the command line.
+/// Creates the tree of a chart, which the command line names in this way.
 pub(super) fn tree(
     source: &ChartSource,
     called: &str,
@@ -51,7 +51,9 @@ pub(super) fn tree(
         ChartSource::File(_) | ChartSource::Dir(_) => {
             let path = format!("charts/{}-{}.tgz", chart.name, chart.version);
             files.insert(path.clone(), chart.archive);
-            let signed = chart.provenance.map(|it| (format!("{path}.prov"), it));
+            let signed = chart
+                .provenance
+                .map(|signature| (format!("{path}.prov"), signature));
             files.extend(signed);
             ChartSource::File(path.into())
         }
@@ -65,11 +67,11 @@ pub(super) fn tree(
         values: paths,
         files,
     };
-    let tree = release::chart(&published, &choices.wishes)?;
+    let tree = release::chart(&published, &choices.options)?;
     Ok((published, tree))
 }
 
-/// Gives the created tree.
+/// Outputs the created tree.
 pub(super) fn give_created(
     created: &CreatedTree,
     published: &PublishedChart,
@@ -87,7 +89,7 @@ pub(super) fn give_created(
     give(output, &made, |made| show(made, &created.directory))
 }
 
-/// A chart of this disk, a directory or packed.
+/// Returns a chart on this disk, which is a directory or a packed file.
 pub(super) fn on_disk(path: PathBuf) -> ChartSource {
     if path.is_dir() {
         ChartSource::Dir(path)
@@ -96,15 +98,19 @@ pub(super) fn on_disk(path: PathBuf) -> ChartSource {
     }
 }
 
-/// Reads a chart, wherever it is.
+/// Reads a chart from the disk, a registry or a repository.
 pub(super) fn read(source: &ChartSource, choices: &TreeChoices<'_>) -> Result<ReadChart, Failure> {
-    let read = progress::watched(choices.output, "chart", watch::show, |watch| {
-        packager::read_chart(source, &choices.remote, choices.cache, watch)
-    });
+    let read = progress_bar::watched(
+        choices.output,
+        "chart",
+        source_access::show_progress,
+        |watch| packager::read_chart(source, &choices.remote, choices.cache, watch),
+    );
     Ok(read?)
 }
 
-/// The files with values, an earlier one before those that go before it: their names in the tree, and their bytes.
+/// Reads the values files in their order, in which later files take precedence. Returns their names in the tree and
+/// their bytes.
 fn values(given: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut read = Vec::new();
     for (number, path) in (1..).zip(given) {
@@ -118,7 +124,7 @@ fn values(given: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     Ok(read)
 }
 
-/// The bytes of a file with values.
+/// Reads the bytes of a values file.
 fn values_of(path: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = files::read(path, limits::YAML_SIZE)?;
     charts::read_values(&bytes)

@@ -1,22 +1,25 @@
-//! `solution init --from HELMFILE`: a source tree that carries the releases of a helmfile.
+//! `solution init --from HELMFILE`: creates a source tree that packages the releases of a helmfile. The `helmfile`
+//! program evaluates the file, so its templates run with the author's environment. The size of copied files is limited,
+//! because a helmfile can refer to any directory.
 
-mod disk;
-
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use release::{HelmfileReleases, Note, NoteWeight, SourceTree};
+use helm::{HelmError, Values};
+use release::{
+    ChartRead, CopiedFile, HelmfileReader, HelmfileReleases, Note, NoteWeight, ReleaseError,
+    SourceTree,
+};
 use schemars::JsonSchema;
 use schemas::{ChartSource, ReleaseName, SolutionName, Version, limits};
 use serde::Serialize;
 
-use self::disk::Disk;
-use super::arguments::HelmfileArguments;
-use super::choices::{CreatedTree, TreeChoices};
-use super::{show_files, show_next};
+use super::arguments::{CreatedTree, HelmfileArguments, TreeChoices};
+use super::{chart, show_files, show_next};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
-use crate::{environment, render};
+use crate::{environment, interrupt, render};
 
 /// With a helmfile: the created source tree.
 #[derive(Serialize, JsonSchema)]
@@ -43,7 +46,7 @@ pub(crate) struct Release<'a> {
     source: &'a ChartSource,
 }
 
-/// Whether what is given is a helmfile, and not manifests.
+/// Returns true if a path is a helmfile and not a file of manifests.
 pub(super) fn is_one(from: &Path) -> Result<bool, Failure> {
     let name = file_name(from);
     if !HelmfileReleases::is_named(&name) || !from.is_file() {
@@ -64,10 +67,10 @@ fn file_name(from: &Path) -> String {
 pub(super) fn tree(from: &Path, choices: &TreeChoices<'_>) -> Result<SourceTree, Failure> {
     let mut disk = Disk::of(choices, from)?;
     let called = file_name(&disk.root);
-    release::carry_helmfile(&file_name(from), &called, &choices.wishes, &mut disk)
+    release::carry_helmfile(&file_name(from), &called, &choices.options, &mut disk)
 }
 
-/// Gives the created tree.
+/// Outputs the created tree.
 pub(super) fn give_created(created: &CreatedTree, output: Output) -> Outcome {
     let tree = &created.tree;
     let releases = tree.source.spec.charts.iter();
@@ -75,9 +78,9 @@ pub(super) fn give_created(created: &CreatedTree, output: Output) -> Outcome {
         solution: tree.id.name(),
         version: tree.id.version(),
         releases: releases
-            .map(|it| Release {
-                name: &it.name,
-                source: &it.source,
+            .map(|release| Release {
+                name: &release.name,
+                source: &release.source,
             })
             .collect(),
         files: &created.written,
@@ -86,10 +89,10 @@ pub(super) fn give_created(created: &CreatedTree, output: Output) -> Outcome {
     give(output, &made, |made| show(made, &created.directory))
 }
 
-/// What to do without the program.
+/// The hint if the program is missing.
 const PROGRAM: &str = "install Helmfile, or name it with `--helmfile` or HELMFILE";
 
-/// The program: the one that a flag names, else the one that `HELMFILE` names, else the first on the path.
+/// Returns the program: the one that the flag names, else the one in `HELMFILE`, else the first on the path.
 fn program(arguments: &HelmfileArguments) -> Result<PathBuf, Failure> {
     let flag = arguments.program.clone();
     let program = flag
@@ -112,4 +115,111 @@ fn show(made: &HelmfileTree<'_>, directory: &Path) {
         render::note!("left out: {}: {}", note.about, note.text);
     }
     show_next(directory);
+}
+
+/// Returns the failure of a run of Helmfile.
+fn failed(error: HelmError) -> Failure {
+    match error {
+        HelmError::Missing(_) => Failure::no(error).hint(PROGRAM),
+        HelmError::Failed { .. } => Failure::no(error)
+            .hint("reproduce the error with `helmfile build` in the directory of the file"),
+        error => error.into(),
+    }
+}
+
+/// Returns a path with symbolic links resolved.
+fn real(path: &Path) -> Result<PathBuf, Failure> {
+    Ok(fs::canonicalize(path).map_err(|source| files::failed(path, source))?)
+}
+
+/// A helmfile, with access to the files that it refers to.
+struct Disk<'a> {
+    choices: &'a TreeChoices<'a>,
+    from: &'a Path,
+    program: PathBuf,
+    /// The directory of the helmfile, with symbolic links resolved.
+    root: PathBuf,
+    /// The remaining number of bytes that may be copied.
+    left: u64,
+}
+
+impl<'a> Disk<'a> {
+    fn of(choices: &'a TreeChoices<'a>, from: &'a Path) -> Result<Self, Failure> {
+        let root = match from.parent() {
+            Some(parent) if parent != Path::new("") => real(parent)?,
+            _ => real(Path::new("."))?,
+        };
+        Ok(Self {
+            choices,
+            from,
+            program: program(choices.helmfile)?,
+            root,
+            left: release::limits::HELMFILE_COPIES,
+        })
+    }
+
+    /// Runs `helmfile build`, and parses its output.
+    fn build(&self, values: Values) -> Result<HelmfileReleases, Failure> {
+        let asked = self.choices.helmfile;
+        let helmfile = helm::Helmfile {
+            program: &self.program,
+            file: self.from,
+            environment: asked.environment.as_deref(),
+            selectors: &asked.selectors,
+            variables: environment::variables(),
+        };
+        let printed = helmfile
+            .build(values, interrupt::cancel())
+            .map_err(failed)?;
+        let usual = environment::variable("HELMFILE_ENVIRONMENT");
+        let environment = asked.environment.clone().or(usual);
+        let environment = environment.as_deref().unwrap_or("default");
+        let helmfile = HelmfileReleases::read(&printed, environment);
+        Ok(helmfile.map_err(ReleaseError::from)?)
+    }
+
+    fn copied(&mut self, path: &Path, bytes: Vec<u8>) -> Result<CopiedFile, Failure> {
+        let size = bytes.len() as u64;
+        self.left = self.left.checked_sub(size).ok_or_else(|| {
+            let most = release::limits::HELMFILE_COPIES >> 20;
+            let path = path.display();
+            let message = format!("cannot copy `{path}`: the copied files would exceed {most} MiB");
+            Failure::no(anyhow::anyhow!(message))
+                .hint("create multiple Solutions, or get the largest charts from a registry")
+        })?;
+        let outside = !real(path)?.starts_with(&self.root);
+        Ok(CopiedFile { bytes, outside })
+    }
+
+    fn read(&self, source: &ChartSource) -> Result<(ChartRead, Vec<u8>), Failure> {
+        let read = chart::read(source, self.choices)?;
+        let (name, version) = (read.name, read.version);
+        Ok((ChartRead { name, version }, read.archive))
+    }
+}
+
+impl HelmfileReader for Disk<'_> {
+    type Error = Failure;
+
+    fn named(&mut self) -> Result<HelmfileReleases, Failure> {
+        self.build(Values::Named)
+    }
+
+    fn embedded(&mut self) -> Result<HelmfileReleases, Failure> {
+        self.build(Values::Embedded)
+    }
+
+    fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, CopiedFile), Failure> {
+        let (chart, archive) = self.read(&chart::on_disk(path.to_owned()))?;
+        Ok((chart, self.copied(path, archive)?))
+    }
+
+    fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, Failure> {
+        self.read(source).map(|(chart, _)| chart)
+    }
+
+    fn file(&mut self, path: &Path) -> Result<CopiedFile, Failure> {
+        let bytes = files::read(path, schemas::limits::YAML_SIZE)?;
+        self.copied(path, bytes)
+    }
 }

@@ -1,15 +1,16 @@
-//! The source of a source tree: one function recognizes it, for `init` and `pack`, and another creates the tree.
+//! The source of a source tree: one function recognizes it, for `init` and `pack`, and another creates the tree. Both
+//! commands therefore accept the same notation.
 
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use ::release::SourceTree;
 use archive::Medium;
-use release::SourceTree;
 use schemas::ChartSource;
 
-use super::choices::{CreatedTree, TreeChoices};
-use super::{chart, helmfile, release as manifests, upstream};
+use super::arguments::{CreatedTree, TreeChoices};
+use super::{chart, helmfile, release};
 use crate::failure::Failure;
 
 /// The forms of a source.
@@ -31,7 +32,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Recognizes the source at a path, or that a chart's notation names.
+    /// Recognizes the source at a path, or in the notation of a chart.
     pub(crate) fn recognize(named: &Path) -> Result<Self, Failure> {
         if let Some(called) = named.to_str().filter(|called| is_notation(called)) {
             return Self::chart(called);
@@ -48,14 +49,14 @@ impl Source {
             return Ok(Self::Helmfile(named.to_owned()));
         }
         let medium = found.is_dir().then_some(None);
-        let medium = medium.unwrap_or_else(|| upstream::image(named));
+        let medium = medium.unwrap_or_else(|| release::open_upstream(named));
         Ok(match medium {
             Some(medium) => Self::Upstream(named.to_owned(), medium),
             None => Self::Release(named.to_owned()),
         })
     }
 
-    /// A chart that is named as one: in the notation of `solution.yaml`, or by a path of this disk.
+    /// Parses a chart, in the notation of `solution.yaml` or as a path on this disk.
     pub(crate) fn chart(called: &str) -> Result<Self, Failure> {
         let source = if is_notation(called) {
             called.parse().map_err(Failure::usage)?
@@ -65,7 +66,7 @@ impl Source {
         Ok(Self::Chart(source, called.to_owned()))
     }
 
-    /// The kind of the source, with its article.
+    /// Returns the kind of the source, with its article.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Chart(..) => "a chart",
@@ -75,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Creates the tree in the directory that `place` chooses for it.
+    /// Creates the tree in the directory that `place` returns for it.
     pub(crate) fn create(
         &self,
         choices: &TreeChoices<'_>,
@@ -83,14 +84,16 @@ impl Source {
     ) -> Result<CreatedTree, Failure> {
         let mut published = None;
         let tree = match self {
-            Self::Upstream(path, medium) => return upstream::create(path, medium, choices, place),
+            Self::Upstream(path, medium) => {
+                return release::create_from_upstream(path, medium, choices, place);
+            }
             Self::Chart(source, called) => {
                 let (chart, tree) = chart::tree(source, called, choices)?;
                 published = Some(chart);
                 tree
             }
             Self::Helmfile(path) => helmfile::tree(path, choices)?,
-            Self::Release(path) => manifests::tree(path, choices)?,
+            Self::Release(path) => release::tree(path, choices)?,
         };
         let directory = place(&tree)?;
         let written = tree.write(&directory)?;
@@ -103,14 +106,14 @@ impl Source {
     }
 }
 
-/// Whether a text has the notation of a chart in `solution.yaml`.
+/// Returns true if a text has the notation of a chart in `solution.yaml`.
 pub(crate) fn is_notation(text: &str) -> bool {
     let notations = ["file:", "dir:", "oci:", "http:", "https:"];
     notations.iter().any(|notation| text.starts_with(notation))
 }
 
-/// Whether a file is compressed with gzip, as packed charts are. A pipe is not opened, since that would wait for its
-/// other end.
+/// Returns true if a file is compressed with gzip, as packed charts are. A pipe is not opened, because opening it would
+/// block until its writer does.
 fn is_packed_chart(path: &Path) -> bool {
     let mut magic = [0; 2];
     let is_file = path.is_file();

@@ -1,22 +1,25 @@
-//! What the images of an archive are, as far as it can be shown.
+//! The images of an archive and their SBOMs. The number of displayed texts is limited, because an archive may not be
+//! trustworthy.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::anyhow;
-use archive::{ImageRole, Listed, Roots};
+use archive::{ImageRole, ListedArchive, RootDocuments};
+use sbom::{PackagedSbom, SbomFormat, SbomSummary};
 use schemars::JsonSchema;
-use schemas::{Digest, ImageDocument, ImageName, ImagePlace, limits};
+use schemas::{ArchivePath, Digest, ImageDocument, ImageName, ImagePlace, limits};
 use serde::Serialize;
-use shelf::RecordedImage;
+use store::RecordedImage;
 use validator::IMAGE_INDEX;
 
 use crate::failure::{self, Failure};
+use crate::render;
 
-/// Bytes that are shown of what images are, counted for each: a platform has some twelve, and as a rule there is a file
-/// for each.
+/// The size limit of the displayed texts about images. A text such as a platform has about twelve bytes, and usually
+/// there is one for each file.
 const SHOWN: usize = limits::FILES * (12 + ENTRY);
-/// Bytes that a text costs beside its own.
+/// The overhead of a text, in bytes.
 const ENTRY: usize = 32;
 
 /// An image or an artifact of an archive.
@@ -43,7 +46,7 @@ pub(crate) struct ImageLine {
     pub(super) platforms: Vec<String>,
 }
 
-/// What the document that a tag names is.
+/// The kind of the document that a tag refers to.
 #[derive(Default)]
 struct Root {
     artifact_type: Option<String>,
@@ -52,27 +55,27 @@ struct Root {
 }
 
 impl Root {
-    /// Bytes that a line about it needs.
+    /// Returns the size of its texts in a line.
     fn cost(&self) -> usize {
         let texts = self.artifact_type.iter().chain(&self.platforms);
         texts.map(|text| text.len() + ENTRY).sum()
     }
 }
 
-/// The lines of the images.
+/// Returns the lines of the images.
 pub(super) fn images(
     archive: &Path,
-    listed: &Listed,
+    listed: &ListedArchive,
     places: &[ImagePlace],
 ) -> Result<Vec<ImageLine>, Failure> {
-    let mut roots = Roots::new(listed, root);
+    let mut roots = RootDocuments::new(listed, root);
     let documents = documents(listed);
     let mut shown = 0;
     let line = |place: &ImagePlace| {
-        let found = roots.of(place);
+        let found = roots.find_document(place);
         let root = found.and_then(|(_, root)| root);
         shown += root.map_or(0, Root::cost);
-        // A small index under very many tags would be very much to show.
+        // Many tags can refer to one small index, so the output could be far larger than the archive.
         if shown > SHOWN {
             let what = "its images have more platforms than can be shown";
             return Err(failure::too_much(archive, what));
@@ -92,24 +95,26 @@ pub(super) fn images(
     places.iter().map(line).collect()
 }
 
-/// Every manifest and index, with the name of its image.
-fn documents(listed: &Listed) -> BTreeSet<(ImageName, Digest)> {
+/// Returns every manifest and index, with the name of its image.
+fn documents(listed: &ListedArchive) -> BTreeSet<(ImageName, Digest)> {
     let contents = listed.image_contents();
     let documents = contents.filter(|content| content.role != ImageRole::Blob);
-    documents.map(|it| (it.place.name, it.digest)).collect()
+    documents
+        .map(|document| (document.place.name, document.digest))
+        .collect()
 }
 
-/// How many of these are images, and how many signatures and other referrers come with them.
+/// Returns the number of images, and the number of signatures and other referrers.
 pub(super) fn count(lines: &[ImageLine]) -> (usize, usize) {
     let referrers = lines.iter().filter(|line| line.subject.is_some());
     let own = lines.len() - referrers.clone().count();
     (own, referrers.map(|line| line.referring).sum())
 }
 
-/// The images that the archive has, each with the name that workloads ask for.
+/// Returns the images of the archive, each with the name that workloads use.
 pub(super) fn recorded(
     archive: &Path,
-    listed: &Listed,
+    listed: &ListedArchive,
     lines: &[ImageLine],
 ) -> Result<Vec<RecordedImage>, Failure> {
     let index = listed.read(IMAGE_INDEX, validator::limits::INDEX_SIZE);
@@ -136,5 +141,91 @@ fn root(document: &ImageDocument) -> Root {
             ImageDocument::Index(index) => index.manifests.len(),
             ImageDocument::Manifest(_) => 1,
         },
+    }
+}
+
+/// An image that can run, for one platform, and its SBOMs.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "InspectedSboms")]
+pub(crate) struct SbomLine {
+    /// Its place in the Solution, NAME:TAG.
+    image: ImagePlace,
+    /// The platform, where an index says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<String>,
+    /// The digest of the manifest.
+    digest: Digest,
+    /// The SBOMs of it.
+    documents: Vec<SbomDocument>,
+}
+
+/// An SBOM in an archive.
+#[derive(Serialize, JsonSchema)]
+struct SbomDocument {
+    /// The form of it.
+    format: SbomFormat,
+    /// The tool that created it, as the SBOM states. It is missing if the SBOM cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// How many packages it lists. It is missing if it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packages: Option<usize>,
+    /// The file that it is, in the archive.
+    path: ArchivePath,
+    /// The size of it in bytes.
+    size: u64,
+}
+
+/// Returns the lines of all runnable images.
+pub(super) fn sboms(archive: &Path, listed: &ListedArchive) -> Result<Vec<SbomLine>, Failure> {
+    let described = sbom::described(listed);
+    let described = described.map_err(|error| failure::reading(archive, error))?;
+    let lines = described.into_iter().map(|image| SbomLine {
+        image: image.image,
+        platform: image.platform.map(|platform| platform.to_string()),
+        digest: image.digest,
+        documents: image
+            .sboms
+            .iter()
+            .map(|sbom| document(listed, sbom))
+            .collect(),
+    });
+    Ok(lines.collect())
+}
+
+fn document(listed: &ListedArchive, sbom: &PackagedSbom) -> SbomDocument {
+    let bytes = listed
+        .read(sbom.path.as_str(), sbom::limits::SBOM_SIZE)
+        .ok();
+    let said = bytes.and_then(|bytes| SbomSummary::read(sbom.format, &bytes).ok());
+    SbomDocument {
+        format: sbom.format,
+        packages: said.as_ref().map(|summary| summary.packages),
+        tool: said.map(|summary| summary.tool),
+        path: sbom.path.clone(),
+        size: sbom.size,
+    }
+}
+
+/// Shows the SBOMs of an image.
+pub(super) fn show(line: &SbomLine) {
+    let platform = line
+        .platform
+        .iter()
+        .map(|platform| format!(" for {platform}"));
+    let image = format!("{}{}", line.image, platform.collect::<String>());
+    if line.documents.is_empty() {
+        render::line!("sbom        {image}: none");
+    }
+    for document in &line.documents {
+        let SbomDocument { format, path, .. } = document;
+        let what = match (&document.tool, document.packages) {
+            (Some(tool), Some(packages)) => {
+                format!("by {tool}, {}", render::count(packages, "package"))
+            }
+            _ => "unreadable".to_owned(),
+        };
+        render::line!("sbom        {image}: {format} {what}");
+        render::line!("  file      {path}");
     }
 }

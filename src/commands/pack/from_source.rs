@@ -1,40 +1,42 @@
-//! `solution pack SOURCE`: a source tree is created, its images are added, and it is packed, in one run.
+//! `solution pack SOURCE`: creates a source tree, adds its images and packs it, in one run. The tree is temporary,
+//! unless the author saves it for later changes.
 
 use std::path::{Path, PathBuf};
 
 use packager::Event;
 use process::Scratch;
-use release::Wishes;
+use release::InitOptions;
 
+pub(crate) use super::arguments::Arguments;
 use super::decisions::SourceDecisions;
-use super::request::{self, Cache};
-use super::tree::{self, PackTree};
-use super::{Arguments, preview, refused, watch, write};
+use super::source::{PackTree, temporary};
+use super::{cache, check, overwrite, request, write};
 use crate::args::Output;
-use crate::commands::init::choices::TreeChoices;
+use crate::commands::init::HelmfileArguments;
+use crate::commands::init::arguments::TreeChoices;
 use crate::commands::init::source::Source;
-use crate::commands::init::{HelmfileArguments, Taken};
+use crate::commands::source_access::{self, Cache, remote};
 use crate::failure::{Failure, Outcome};
-use crate::{environment, interrupt, keys, progress};
+use crate::{environment, interrupt, keys, progress_bar};
 
-pub(super) fn run(
+pub(super) fn pack_source(
     arguments: &Arguments,
     source: &Source,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    // A wrong passphrase and a file that exists are known at once, not after a download.
+    // Check the passphrase and the output file first, so that a mistake is not reported only after a download.
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
     if let Some(out) = &arguments.out {
-        archive::check_target(out, request::overwrite(arguments))?;
+        archive::check_target(out, overwrite(arguments))?;
     }
-    let temporary = tree::temporary(&arguments.creation)?;
-    let cache = request::cache(arguments, &environment::scratch())?;
+    let temporary = temporary(&arguments.creation)?;
+    let cache = cache(arguments, &environment::scratch())?;
     let tree = create(arguments, source, temporary.as_ref(), &cache, output)?;
     let out = arguments.out.clone();
     let out = out.unwrap_or_else(|| tree.default_archive());
     interrupt::note(tree.interrupted(&out));
     match add_images(arguments, &tree, &cache, output) {
-        Ok(None) if arguments.check => preview::run(arguments, keys, &tree, &cache, output),
+        Ok(None) if arguments.check => check::run(arguments, keys, &tree, &cache, output),
         Ok(None) => write(arguments, keys, tree, &out, &cache, output),
         Ok(Some(refused)) => Ok(refused),
         Err(failure) => Err(failure),
@@ -51,22 +53,20 @@ fn create(
 ) -> Result<PackTree, Failure> {
     let creation = &arguments.creation;
     let choices = TreeChoices {
-        wishes: Wishes {
+        options: InitOptions {
             name: creation.name.clone(),
             version: creation.version.clone(),
-            deployment: None,
         },
         values: &creation.values,
-        taken: Taken::Manifests,
         helmfile: &HelmfileArguments::default(),
-        remote: request::remote(&arguments.reach, &arguments.mirrors)?,
+        remote: remote(&arguments.reach, &arguments.mirrors)?,
         cache: cache.path(),
         output,
     };
     let created = source.create(&choices, |tree| {
         if arguments.out.is_none() && !arguments.check {
             let out = PathBuf::from(format!("{}.iso", tree.id));
-            archive::check_target(&out, request::overwrite(arguments))?;
+            archive::check_target(&out, overwrite(arguments))?;
         }
         let saved = creation.save_source.clone();
         let name = tree.id.name().as_str();
@@ -86,7 +86,7 @@ fn create(
     })
 }
 
-/// Adds the images that the tree lacks. Gives the outcome if the tree is refused.
+/// Adds the missing images to the tree. Returns an outcome if the tree is refused.
 fn add_images(
     arguments: &Arguments,
     tree: &PackTree,
@@ -94,7 +94,7 @@ fn add_images(
     output: Output,
 ) -> Result<Option<Outcome>, Failure> {
     let asked = arguments.judging(&tree.directory)?;
-    let request = request::request(
+    let request = request(
         arguments,
         &tree.directory,
         Vec::new(),
@@ -102,17 +102,17 @@ fn add_images(
         cache.path(),
         asked.judging(),
     )?;
-    // Packing reports the remarks on the source.
-    let show_event = |bar: &progress::Bar, event: Event| {
+    // Packing reports the remarks on the source, so they are not shown twice.
+    let show_event = |bar: &progress_bar::ProgressDisplay, event: Event| {
         if !event.is_remark() {
-            watch::show(bar, event);
+            source_access::show_progress(bar, event);
         }
     };
-    let added = progress::watched(output, "images", show_event, |watch| {
+    let added = progress_bar::watched(output, "images", show_event, |watch| {
         packager::add_images(&request, watch)
     });
     match added {
         Ok(_) => Ok(None),
-        Err(error) => refused::end(error, arguments, tree, &asked, output).map(Some),
+        Err(error) => check::end(error, arguments, tree, &asked, output).map(Some),
     }
 }

@@ -1,4 +1,5 @@
-//! What was rendered, as YAML for people and other programs, one file each, or as JSON.
+//! The rendered objects: as YAML for people and other programs, as one file each, or as JSON. Values of Secrets are
+//! masked by default.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +11,12 @@ use serde::Serialize;
 
 use super::Arguments;
 use crate::args::Output;
+use crate::commands::archive::extract;
 use crate::commands::give;
-use crate::commands::look::cat;
-use crate::disk;
 use crate::failure::{Failure, Outcome, cannot};
-use crate::render;
+use crate::{disk, render};
 
-/// The longest name of a file, without what is in front of it and behind.
+/// The maximum length of a file name, without its number and extension.
 const NAME: usize = 100;
 
 /// The objects that deploying a version would apply.
@@ -36,9 +36,9 @@ pub(crate) struct Rendered<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct NothingRendered {}
 
-/// Refuses a directory that holds something already.
+/// Refuses a directory that is not empty.
 pub(in crate::commands) fn check_directory(directory: &Path) -> Result<(), Failure> {
-    match fs::read_dir(directory).map(|mut it| it.next().is_some()) {
+    match fs::read_dir(directory).map(|mut entries| entries.next().is_some()) {
         Ok(false) => Ok(()),
         Ok(true) => Err(Failure::usage(format!(
             "`{}` is not empty, and could contain files of an earlier run",
@@ -76,24 +76,24 @@ pub(super) fn all(
     Ok(Outcome::Yes)
 }
 
-/// Prints documents, until nobody reads them any more.
+/// Prints documents, until the reader closes standard output.
 pub(in crate::commands) fn print(documents: impl Iterator<Item = String>) -> Result<(), Failure> {
     for text in documents {
         if render::is_terminal() {
             text.lines().for_each(render::line);
-        } else if cat::write(text.as_bytes())?.is_break() {
+        } else if extract::write(text.as_bytes())?.is_break() {
             break;
         }
     }
     Ok(())
 }
 
-/// A document of YAML, with its source in front.
+/// Returns a YAML document, which begins with its source.
 pub(in crate::commands) fn document(manifest: &RenderedManifest) -> String {
     document_of("", manifest)
 }
 
-/// The same with words before the source.
+/// Returns the YAML document with text before its source.
 pub(in crate::commands) fn document_of(origin: &str, manifest: &RenderedManifest) -> String {
     let random = if manifest.random {
         "# random: differs in each rendering\n"
@@ -105,7 +105,7 @@ pub(in crate::commands) fn document_of(origin: &str, manifest: &RenderedManifest
     format!("---\n# Source: {origin}{source}\n{random}{object}")
 }
 
-/// Writes a file for each.
+/// Writes a file for each object.
 pub(in crate::commands) fn files(
     manifests: &[RenderedManifest],
     directory: &Path,
@@ -123,15 +123,18 @@ pub(in crate::commands) fn files(
     Ok(())
 }
 
-/// The name of a file, of nothing but letters, digits, `.` and `-`: an object may be called anything.
+/// Returns a file name with only letters, digits, `.` and `-`, because names of objects may contain any character.
 pub(in crate::commands) fn file_name(number: usize, manifest: &RenderedManifest) -> String {
     let text = |pointer| {
         let found = manifest.object.pointer(pointer);
-        found.and_then(|it| it.as_str()).unwrap_or_default()
+        found.and_then(|value| value.as_str()).unwrap_or_default()
     };
     let name = format!("{}-{}", text("/kind"), text("/metadata/name")).to_lowercase();
-    let is_plain = |it: &char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-');
-    let plain = name.chars().map(|it| if is_plain(&it) { it } else { '-' });
+    let is_plain =
+        |character: &char| character.is_ascii_alphanumeric() || matches!(character, '.' | '-');
+    let plain = name
+        .chars()
+        .map(|character| if is_plain(&character) { character } else { '-' });
     let plain: String = plain.take(NAME).collect();
     format!("{number:04}-{plain}.yaml")
 }

@@ -1,20 +1,19 @@
-//! What programs are told while a verb is at work (`--progress`).
+//! The schemas of progress events (`--progress`). A test ensures that the events of each form match the schemas.
 
+use fleet::FleetEvent;
 use serde_json::json;
 
-use super::answers::Results;
-use crate::arrival::ArrivalEvent;
-use crate::commands::fleet::apply::told::WaveEvent;
-use crate::events::Line;
-use crate::events::push::{PushSaid, PushStep};
+use super::Results;
+use crate::cluster::ArrivalEvent;
+use crate::events::{Line, PushMessage, PushStep};
 
-/// The schema of the lines of a push. Its name is older than that of all lines.
+/// The name of the schema for lines of a push. It is older than the schema of all lines.
 const PUSH: &str = "push-event";
 
-/// The lines of the stream.
+/// Adds the schemas of the stream's lines.
 pub(super) fn add(all: &mut Results) {
     let push = [
-        all.own::<Line<PushStep<PushSaid>>>(),
+        all.own::<Line<PushStep<PushMessage>>>(),
         all.own::<Line<PushStep<registry::Event>>>(),
     ];
     let push = json!({
@@ -30,7 +29,7 @@ pub(super) fn add(all: &mut Results) {
             { "$ref": format!("{PUSH}.schema.json") },
             all.own::<Line<importer::Event>>(),
             all.own::<Line<ArrivalEvent>>(),
-            all.own::<Line<WaveEvent>>(),
+            all.own::<Line<FleetEvent>>(),
         ],
     });
     all.file("event", lines);
@@ -42,27 +41,30 @@ mod tests {
     use std::error::Error;
     use std::time::{Duration, SystemTime};
 
-    use deployer::{
-        Applied, Awaited, HeldLease, ObjectRef, PullProblem, Restart, Settled, Standing, Stuck,
-        UnreadyNode, UnreadyNodes,
-    };
+    use fleet::MemberOutcome;
     use importer::{Event, ReleaseChange};
     use jsonschema::{Retrieve, Uri, Validator};
-    use schemas::ClusterName;
+    use kubernetes::{
+        ApplyOutcome, AwaitedCondition, HeldLease, ObjectRef, ObjectStatus, PodProblem,
+        PullProblem, Readiness, RestartOutcome, UnreadyNode, UnreadyNodes,
+    };
+    use schemas::{ClusterName, WaveName};
     use serde::Serialize;
     use serde_json::{Value, json};
 
-    use super::super::references::BASE;
     use super::*;
-    use crate::commands::fleet::apply::applied::AppliedState;
+    use crate::commands::results::BASE;
 
-    /// The schemas as they follow from the types.
+    /// The schemas as generated from the types.
     struct Made(BTreeMap<String, Value>);
 
     impl Made {
         fn now() -> Self {
             let all = super::super::all().into_iter();
-            Self(all.map(|(file, it)| (file, it.to_value())).collect())
+            Self(
+                all.map(|(file, schema)| (file, schema.to_value()))
+                    .collect(),
+            )
         }
 
         fn validator(self) -> Validator {
@@ -88,8 +90,8 @@ mod tests {
         ObjectRef::namespaced("apps/v1", "Deployment", "prod", "web")
     }
 
-    fn standing(state: Settled, awaited: Option<Awaited>) -> Standing {
-        Standing {
+    fn standing(state: Readiness, awaited: Option<AwaitedCondition>) -> ObjectStatus {
+        ObjectStatus {
             object: object(),
             state,
             awaited,
@@ -106,32 +108,32 @@ mod tests {
         }
     }
 
-    /// The events of what is waited for, with each of its forms.
+    /// Returns an event for each form of a wait.
     fn waits() -> Vec<Event> {
-        let text = |it: &str| it.to_owned();
-        let cause = |stuck, pod| Awaited::Cause {
+        let text = |text: &str| text.to_owned();
+        let cause = |stuck, pod| AwaitedCondition::Cause {
             stuck,
             pod,
             detail: text("x509"),
         };
         let (pod, image) = (|| text("web-1"), || text("i"));
         let awaited = [
-            Awaited::Notice,
-            Awaited::Pods,
-            Awaited::Node { pod: pod() },
-            Awaited::Start { pod: pod() },
-            Awaited::Former { pods: 2 },
-            Awaited::Unseen,
-            cause(Stuck::Pull(PullProblem::UnknownAuthority), Some(pod())),
-            cause(Stuck::Crash { exit_code: -1 }, None),
-            cause(Stuck::OutOfMemory, None),
+            AwaitedCondition::Notice,
+            AwaitedCondition::Pods,
+            AwaitedCondition::Node { pod: pod() },
+            AwaitedCondition::Start { pod: pod() },
+            AwaitedCondition::Former { pods: 2 },
+            AwaitedCondition::Unseen,
+            cause(PodProblem::Pull(PullProblem::UnknownAuthority), Some(pod())),
+            cause(PodProblem::Crash { exit_code: -1 }, None),
+            cause(PodProblem::OutOfMemory, None),
         ];
-        let pending = || Settled::Pending(text("0 of 1 pods"));
-        let rollouts = awaited.map(|it| Event::Rollout(standing(pending(), Some(it))));
+        let pending = || Readiness::Pending(text("0 of 1 pods"));
+        let rollouts = awaited.map(|awaited| Event::Rollout(standing(pending(), Some(awaited))));
         let mut all = Vec::from(rollouts);
         all.extend([
-            Event::Standing(standing(Settled::Ready, None)),
-            Event::Standing(standing(Settled::Failed(text("it has failed")), None)),
+            Event::Standing(standing(Readiness::Ready, None)),
+            Event::Standing(standing(Readiness::Failed(text("it has failed")), None)),
             Event::Waiting(held(Some(
                 SystemTime::UNIX_EPOCH + Duration::from_millis(1500),
             ))),
@@ -146,7 +148,7 @@ mod tests {
             Event::Pulling {
                 image: image(),
                 architecture: None,
-                awaited: Awaited::Image {
+                awaited: AwaitedCondition::Image {
                     pod: pod(),
                     image: image(),
                 },
@@ -155,14 +157,14 @@ mod tests {
         all
     }
 
-    /// The events of what is done.
+    /// Returns an event for each form of a change.
     fn deeds() -> Vec<Event> {
         let release = || "release prod/web".to_owned();
         vec![
             Event::Overtaken,
             Event::Object {
                 object: object(),
-                applied: Applied::Created,
+                applied: ApplyOutcome::Created,
             },
             Event::Removed { object: object() },
             Event::Migrated {
@@ -172,11 +174,11 @@ mod tests {
             },
             Event::Restart {
                 pod: object(),
-                restart: Restart::Done,
+                restart: RestartOutcome::Done,
             },
             Event::Behind {
                 pod: object(),
-                restart: Restart::NotAllowed,
+                restart: RestartOutcome::NotAllowed,
             },
             Event::Unproved {
                 architecture: "arm64".to_owned(),
@@ -200,41 +202,47 @@ mod tests {
         ]
     }
 
-    /// One line of each event of a change, and more where it has parts of several forms.
+    /// Returns one line for each event of a change, and further lines for events with parts of multiple forms.
     fn changes(cluster: Option<&ClusterName>) -> Vec<Value> {
         let all = waits().into_iter().chain(deeds());
-        all.map(|it| line(cluster, &it)).collect()
+        all.map(|event| line(cluster, &event)).collect()
     }
 
-    /// One line of each event of clusters that are away, and of waves.
+    /// Returns one line for each event of clusters that are away, and of waves.
     fn waves() -> Vec<Value> {
         let paris: &ClusterName = &"paris".parse().unwrap();
-        let wave = &"rest".parse().unwrap();
+        let wave: WaveName = "rest".parse().unwrap();
         let away = ArrivalEvent::Away {
             why: "refused".to_owned(),
         };
-        let failed = WaveEvent::ClusterEnded {
-            state: AppliedState::Failed,
+        let failed = FleetEvent::ClusterEnded {
+            cluster: paris.clone(),
+            at_deployment: true,
+            objects: 0,
+            state: MemberOutcome::Failed,
             why: Some("no".to_owned()),
         };
-        let soaking = |unseen| WaveEvent::Soaking {
-            wave,
+        let soaking = |unseen| FleetEvent::Soaking {
+            wave: wave.clone(),
             seconds_left: 0,
             unseen,
         };
-        let begun = WaveEvent::WaveBegun {
-            wave,
-            clusters: vec![paris],
+        let begun = FleetEvent::WaveBegun {
+            wave: wave.clone(),
+            clusters: vec![paris.clone()],
         };
-        let stopped = WaveEvent::Stopped {
-            wave,
+        let begun_cluster = FleetEvent::ClusterBegun {
+            cluster: paris.clone(),
+        };
+        let stopped = FleetEvent::Stopped {
+            wave: wave.clone(),
             why: "the fleet is paused".to_owned(),
         };
         vec![
             line(None, &away),
             line(Some(paris), &ArrivalEvent::Up),
             line(None, &begun),
-            line(Some(paris), &WaveEvent::ClusterBegun),
+            line(Some(paris), &begun_cluster),
             line(Some(paris), &failed),
             line(None, &soaking(None)),
             line(None, &soaking(Some("away".to_owned()))),
@@ -242,7 +250,7 @@ mod tests {
         ]
     }
 
-    /// The names of all events that a schema has.
+    /// Returns the names of all events in a schema.
     fn names(schema: &Value) -> BTreeSet<String> {
         let own = schema.pointer("/properties/event/const");
         let own = own.and_then(Value::as_str).map(str::to_owned);
@@ -262,13 +270,13 @@ mod tests {
         let all = names(&made.0["event.schema.json"]);
         let told = lines
             .iter()
-            .map(|it| it["event"].as_str().unwrap().to_owned());
+            .map(|line| line["event"].as_str().unwrap().to_owned());
         assert_eq!(told.collect::<BTreeSet<String>>(), all);
         let validator = made.validator();
         for line in &lines {
             let errors: Vec<String> = validator
                 .iter_errors(line)
-                .map(|it| it.to_string())
+                .map(|error| error.to_string())
                 .collect();
             assert!(errors.is_empty(), "{errors:#?} in {line}");
             let mut more = line.clone();
@@ -280,7 +288,7 @@ mod tests {
     #[test]
     fn a_line_says_what_is_waited_for_as_data() {
         let lines = changes(None);
-        let of = |event: &str| lines.iter().find(|it| it["event"] == event).unwrap();
+        let of = |event: &str| lines.iter().find(|line| line["event"] == event).unwrap();
         let waiting = json!({
             "schemaVersion": "1", "event": "waiting", "namespace": "solution",
             "lease": "environment-prod", "holder": "alice@bastion/1234-1f",

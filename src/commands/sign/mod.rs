@@ -1,23 +1,83 @@
-//! `solution sign`: one more signature, by a key that is here or by one that never leaves its device.
+//! `solution sign`: adds a signature to an archive or a plan, by a local key or by one that never leaves its device.
+//! Existing signatures are kept, so several people can sign one after the other.
 
-mod arguments;
-mod attach;
 mod plan;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
-use archive::{Destination, Signable, SigningSubject, detached_path};
+use anyhow::{Context as _, anyhow};
+use archive::{Destination, ForeignSignatures, SignableArchive, SigningSubject, detached_path};
+use clap::Args;
 use schemars::JsonSchema;
-use schemas::{Digest, KeyId, KubernetesName, PayloadType, SolutionId};
+use schemas::{
+    Digest, Envelope, EnvelopeSignature, KeyId, KubernetesName, PayloadType, SolutionId,
+};
 use serde::Serialize;
+use signing::PublicKey;
 
-pub(crate) use self::arguments::Arguments;
 use super::give;
-use crate::args::Output;
+use crate::args::{Output, PassphraseArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::{disk, keys, plans, render};
+
+/// Sign an archive or a plan file
+#[derive(Args, Debug)]
+#[command(after_help = "\
+With a signature you vouch for the archive: run `solution validate` and `solution inspect` first. The archive id \
+does not change, but the checksum of the file does. If the archive cannot be written, the signature goes to \
+`<ARCHIVE>.dsse.json`, as with --detached.
+
+A signature in a plan file (from --plan-out) approves the plan, which the command shows. `solution inspect` also \
+shows the changes to each object.
+
+A key in a device (HSM, smart card, key service) signs the file of --payload-out as a raw Ed25519 message. \
+--attach verifies the signature with the public key and adds it.
+
+Examples:
+  solution sign app.iso --key reviewer.key
+  solution sign /media/disc/app.iso --key reviewer.key --detached --expect sha256:0123…
+  solution sign app.iso --payload-out app.payload
+  openssl pkeyutl -sign -rawin -inkey hsm.pem -in app.payload -out app.sig
+  solution sign app.iso --attach app.sig --key hsm.pub
+  solution sign statement.dsse.json --key reviewer.key --expect sha256:0123…
+  solution sign plan.json --key reviewer.key")]
+pub(crate) struct Arguments {
+    /// The archive (a file or a block device), a copy of its statement.dsse.json, or a plan file
+    archive: PathBuf,
+
+    /// A secret key (PEM) to sign with; may be repeated. With --attach, the public key of the signer
+    #[arg(
+        long = "key",
+        value_name = "KEY",
+        required_unless_present = "payload_out"
+    )]
+    keys: Vec<PathBuf>,
+
+    #[command(flatten)]
+    passphrase: PassphraseArguments,
+
+    /// Write the bytes for an external key to sign to this file, and change nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "attach", "detached", "passphrase_file"])]
+    payload_out: Option<PathBuf>,
+
+    /// Add this external signature (64 bytes, base64, or a signed copy of statement.dsse.json or of the plan file)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "keys",
+        conflicts_with = "passphrase_file"
+    )]
+    attach: Option<PathBuf>,
+
+    /// Write the signature to `<ARCHIVE>.dsse.json`, and leave the archive unchanged
+    #[arg(long)]
+    detached: bool,
+
+    /// Sign only an archive or plan with this id
+    #[arg(long, value_name = "ID")]
+    expect: Option<Digest>,
+}
 
 /// The signed object.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
@@ -73,7 +133,7 @@ impl fmt::Display for Subject<'_> {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(plan) = plans::recognise(&arguments.archive)? {
         return plan::run(arguments, &plan, output);
     }
@@ -83,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         (None, true) => Destination::Beside,
         (None, false) => Destination::Inside,
     };
-    let mut signable = Signable::open(&arguments.archive, destination).map_err(cannot)?;
+    let mut signable = SignableArchive::open(&arguments.archive, destination).map_err(cannot)?;
     expect(arguments, &signable)?;
     let archive_id = signable.archive_id();
     if let Some(payload) = &arguments.payload_out {
@@ -95,7 +155,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return write_payload(PayloadType::Statement, signable.payload(), &to_sign, output);
     }
     let key_ids = match &arguments.attach {
-        Some(path) => attach::attach(arguments, path, &mut signable)?,
+        Some(path) => attach(arguments, path, &mut signable)?,
         None => sign(arguments, &mut signable)?,
     };
     signable.write().map_err(cannot)?;
@@ -116,9 +176,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }))
 }
 
-/// Refuses an archive that is not the one that was looked at. A statement alone shows nothing to look at, so that its
-/// id must come from somebody who did.
-fn expect(arguments: &Arguments, signable: &Signable) -> Result<(), Failure> {
+/// Refuses an archive other than the expected one. A statement alone does not show its archive, so the user must name
+/// the id of the archive that was checked.
+fn expect(arguments: &Arguments, signable: &SignableArchive) -> Result<(), Failure> {
     let (archive, id) = (arguments.archive.display(), signable.id());
     let found = signable.archive_id();
     let alone = signable.subject() == SigningSubject::Statement && arguments.payload_out.is_none();
@@ -139,7 +199,7 @@ fn unexpected(what: &str) -> Failure {
         .hint("find out where this file comes from: nothing was signed")
 }
 
-/// Writes what an outside key signs.
+/// Writes the bytes that an external key signs.
 fn write_payload(
     payload_type: PayloadType,
     payload: &[u8],
@@ -165,9 +225,73 @@ fn write_payload(
     }))
 }
 
-fn sign(arguments: &Arguments, signable: &mut Signable) -> Result<Vec<KeyId>, Failure> {
+fn sign(arguments: &Arguments, signable: &mut SignableArchive) -> Result<Vec<KeyId>, Failure> {
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
     let signed = keys.iter().try_for_each(|key| signable.sign(key));
     signed.map_err(|error| failure::signing(&arguments.archive, error))?;
     Ok(keys.iter().map(|key| key.public().id()).collect())
+}
+
+/// Verifies and adds the signature of each named key.
+fn attach(
+    arguments: &Arguments,
+    path: &Path,
+    signable: &mut SignableArchive,
+) -> Result<Vec<KeyId>, Failure> {
+    let keys = arguments.keys.iter().map(|path| keys::public(path));
+    let keys = keys.collect::<Result<Vec<PublicKey>, _>>()?;
+    let made = read(path)?;
+    for key in &keys {
+        let missing = || anyhow!("`{}` has no signature by key {}", path.display(), key.id());
+        let bytes = made
+            .find_signature(key)
+            .ok_or_else(|| Failure::no(missing()))?;
+        let attached = signable.attach(key, bytes);
+        attached.map_err(|error| failure::signing(&arguments.archive, error))?;
+    }
+    Ok(keys.iter().map(PublicKey::id).collect())
+}
+
+/// Returns the verified signatures of a plan by the named keys. They come from a device or from a copy of the file.
+fn to_plan(
+    arguments: &Arguments,
+    path: &Path,
+    envelope: &Envelope,
+) -> Result<Vec<EnvelopeSignature>, Failure> {
+    let made = match plans::recognise(path)? {
+        Some(copy) => ForeignSignatures::Envelope(copy.envelope().clone()),
+        None => read(path)?,
+    };
+    let attached = |path: &PathBuf| {
+        let key: PublicKey = keys::public(path)?;
+        let key_id = key.id();
+        let signature = made
+            .find_signature(&key)
+            .map(|bytes| EnvelopeSignature { key_id, bytes });
+        let good = |signature: &EnvelopeSignature| {
+            key.verifies(envelope.payload_type(), envelope.payload(), signature)
+        };
+        signature.filter(good).ok_or_else(|| {
+            cannot(
+                arguments,
+                anyhow!("it has no signature of this plan by key {key_id}"),
+            )
+        })
+    };
+    arguments.keys.iter().map(attached).collect()
+}
+
+fn cannot(arguments: &Arguments, error: impl Into<anyhow::Error>) -> Failure {
+    let plan = arguments.archive.display();
+    Failure::no(error).context(format!("cannot sign the plan in `{plan}`"))
+}
+
+fn read(path: &Path) -> Result<ForeignSignatures, Failure> {
+    let found = ForeignSignatures::from_slice(&disk::read(path)?)
+        .with_context(|| format!("cannot use the signatures in `{}`", path.display()))
+        .map_err(Failure::no)?;
+    found.ok_or_else(|| {
+        Failure::no(anyhow!("`{}` is not an Ed25519 signature", path.display()))
+            .hint("use the 64 bytes of the signature, their base64, or a signed copy of statement.dsse.json")
+    })
 }

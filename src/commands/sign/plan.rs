@@ -1,9 +1,9 @@
-//! Approving a plan: its file gets signatures, after it was shown what they stand for.
+//! The signatures of a plan file. The command shows the plan before it signs.
 
 use schemas::{Digest, Envelope, EnvelopeSignature};
 use signing::SecretKey;
 
-use super::{Arguments, Id, Signed, Subject, ToSign, attach, unexpected, write_payload};
+use super::{Arguments, Id, Signed, Subject, ToSign, cannot, to_plan, unexpected, write_payload};
 use crate::args::Output;
 use crate::commands::give;
 use crate::commands::inspect::plan as inspected;
@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::plans::{self, FoundPlan};
 use crate::{keys, render};
 
-/// Signs a plan, or writes what an outside key signs.
+/// Signs a plan, or writes the bytes that an external key signs.
 pub(super) fn run(
     arguments: &Arguments,
     plan: &FoundPlan,
@@ -35,15 +35,18 @@ pub(super) fn run(
         inspected::summarize(plan);
     }
     let signatures = match &arguments.attach {
-        Some(path) => attach::to_plan(arguments, path, was)?,
+        Some(path) => to_plan(arguments, path, was)?,
         None => made(arguments, was)?,
     };
-    let key_ids = signatures.iter().map(|it| it.key_id).collect();
+    let key_ids = signatures
+        .iter()
+        .map(|signature| signature.key_id)
+        .collect();
     let mut envelope = was.clone();
     for signature in signatures {
         envelope
             .add(signature)
-            .map_err(|error| attach::cannot(arguments, error))?;
+            .map_err(|error| cannot(arguments, error))?;
     }
     plans::replace(&arguments.archive, was, &envelope)?;
     let signed = Signed {
@@ -58,14 +61,14 @@ pub(super) fn run(
     }))
 }
 
-/// The signatures by keys that are here.
+/// Returns the signatures by local keys.
 fn made(arguments: &Arguments, envelope: &Envelope) -> Result<Vec<EnvelopeSignature>, Failure> {
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
     let sign = |key: &SecretKey| key.sign(envelope.payload_type(), envelope.payload());
     Ok(keys.iter().map(sign).collect())
 }
 
-/// Refuses a plan that is not the one that was looked at, and a place for signatures that plans do not have.
+/// Refuses a plan other than the expected one, and flags for signature files, which plans do not have.
 fn expect(arguments: &Arguments, found: Digest) -> Result<(), Failure> {
     let plan = arguments.archive.display();
     if arguments.detached {

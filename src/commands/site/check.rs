@@ -1,21 +1,23 @@
-//! `solution site check`: a file by itself or against archives, or what the cluster keeps against what the cluster has.
+//! `solution site check`: checks a site configuration by itself or against archives, or the stored one against the
+//! cluster. A site can thus test a file before it is stored and applied.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use importer::SiteChecked;
+use helm::{Helm, HelmError};
+use importer::{Blocker, ConfigurableParts, SiteChecked, SiteCompared, SiteFile, SiteProblem};
 use schemars::JsonSchema;
-use schemas::EnvironmentName;
+use schemas::{EnvironmentName, SolutionName};
 use serde::Serialize;
 
-use super::file::FileCheck;
 use super::read;
 use crate::args::{Output, ReadArguments};
+use crate::commands::archive::SignerArguments;
+use crate::commands::archive::contents::ArchiveContents;
+use crate::commands::blocked::{ShownBlocker, report_blockers};
 use crate::commands::give;
-use crate::commands::look::signers::SignerArguments;
-use crate::commands::refusal::{InTheWay, found};
-use crate::failure::{Failure, Outcome};
-use crate::{cluster, render};
+use crate::failure::{self, Failure, Outcome};
+use crate::{cluster, interrupt, render};
 
 /// Check a site configuration, or its references in the cluster
 #[derive(Args, Debug)]
@@ -57,16 +59,17 @@ pub(crate) struct Arguments {
 
 /// The cluster has all that its files name.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Fulfilled<'a> {
+pub(crate) struct FulfilledRequirement<'a> {
     /// Notes on settings with less effect than they seem to have.
     notes: &'a [String],
     /// There are no blockers.
-    obstacles: [InTheWay; 0],
+    obstacles: [ShownBlocker; 0],
 }
 
 /// Further results besides blockers.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Noted<'a> {
+#[schemars(rename = "Noted")]
+pub(crate) struct CheckNotes<'a> {
     /// Notes on settings with less effect than they seem to have.
     notes: &'a [String],
 }
@@ -89,9 +92,13 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         if output == Output::Human {
             render::notes("note: ", &notes);
         }
-        return Ok(found(output, Noted { notes: &notes }, &problems));
+        return Ok(report_blockers(
+            output,
+            CheckNotes { notes: &notes },
+            &problems,
+        ));
     }
-    let fulfilled = Fulfilled {
+    let fulfilled = FulfilledRequirement {
         notes: &notes,
         obstacles: [],
     };
@@ -99,4 +106,106 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         render::line("the cluster has all objects that the site configurations name");
         render::notes("note: ", &notes);
     }))
+}
+
+/// A valid file, with its blockers.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Usable<'a> {
+    /// The path that was checked.
+    file: &'a Path,
+    /// The archives that it was compared with.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    archives: &'a [PathBuf],
+    /// Notes on settings with less effect than they seem to have, and on those that could not be checked.
+    notes: &'a [String],
+}
+
+/// The check of a file, with the archives to compare it with.
+pub(super) struct FileCheck<'a> {
+    pub(super) path: &'a Path,
+    pub(super) archives: &'a [PathBuf],
+    /// The keys that must have signed the archives.
+    pub(super) signers: &'a SignerArguments,
+    /// The `helm` program that the user named.
+    pub(super) helm: Option<&'a Path>,
+}
+
+impl FileCheck<'_> {
+    /// Checks a file without a cluster.
+    pub(super) fn check(&self, file: &SiteFile, output: Output) -> Result<Outcome, Failure> {
+        let SiteCompared { problems, notes } = self.compare(file)?;
+        let notes = [importer::operators_alone(file), notes].concat();
+        let usable = Usable {
+            file: self.path,
+            archives: self.archives,
+            notes: &notes,
+        };
+        if !problems.is_empty() {
+            if output == Output::Human {
+                render::notes("note: ", &notes);
+            }
+            return Ok(report_blockers(output, usable, &problems));
+        }
+        Ok(give(output, &usable, |_| {
+            render::line!("`{}` is a valid site configuration", self.path.display());
+            render::notes("note: ", &notes);
+            if !self.archives.is_empty() {
+                self.signers.note();
+            }
+        }))
+    }
+
+    /// Compares a file with all archives.
+    fn compare(&self, file: &SiteFile) -> Result<SiteCompared, Failure> {
+        let mut all = SiteCompared::default();
+        if self.archives.is_empty() {
+            return Ok(all);
+        }
+        let helm = self.helm()?;
+        let mut solutions: Vec<SolutionName> = Vec::new();
+        for path in self.archives {
+            let archive = ArchiveContents::open(path, self.signers)?;
+            let offer = ConfigurableParts {
+                id: &archive.id,
+                spec: &archive.spec,
+                sets: &archive.sets()?,
+                charts: &archive.charts()?,
+            };
+            let cancel = interrupt::cancel();
+            let compared = importer::compare_site(file, &offer, helm.as_ref(), cancel);
+            let compared = compared.map_err(HelmError::from)?;
+            all.problems.extend(compared.problems);
+            all.notes.extend(compared.notes);
+            solutions.push(archive.id.name().clone());
+        }
+        let solutions: Vec<&SolutionName> = solutions.iter().collect();
+        all.notes.extend(importer::like_named(file, &solutions));
+        Ok(all)
+    }
+
+    /// Returns the Helm that validates values. A program that the user did not name is optional, so an unsuitable one
+    /// is ignored.
+    fn helm(&self) -> Result<Option<Helm>, Failure> {
+        let Some(program) = crate::helm::program(self.helm) else {
+            return Ok(None);
+        };
+        match Helm::from_path(&program) {
+            Ok(helm) => Ok(Some(helm)),
+            Err(error) if self.helm.is_some() => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+impl From<&SiteProblem> for ShownBlocker {
+    fn from(problem: &SiteProblem) -> Self {
+        let obstacle = match problem {
+            SiteProblem::Parameter { unfit, .. } => Some(Blocker::from((**unfit).clone())),
+            SiteProblem::Unknown { .. } | SiteProblem::Values { .. } => None,
+        };
+        Self {
+            obstacle: obstacle.map(Box::new),
+            ..Self::new(problem.to_string(), failure::site_problem(problem))
+        }
+    }
 }

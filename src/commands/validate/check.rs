@@ -1,23 +1,28 @@
-//! Checking an archive, by the keys or policies that count: `validate` does, and `import` before anything else.
+//! The check of an archive by keys or trust policies, and the options for evaluating its findings. `validate` and
+//! `import` use it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use archive::{Medium, OpenError};
-use schemas::SolutionId;
-use validator::{Accepted, AllowUnsigned, Depth, Report, Signatures, TrustedKeys};
+use schemas::{SolutionId, StatementTime, limits};
+use validator::{
+    AcceptedArchive, AllowUnsigned, CheckDepth, EvaluatedFindings, Finding, FindingRules,
+    IgnoreUnused, IgnoredBy, Report, SignaturePolicy, TrustedKeys, UnusedIgnore,
+};
 
-use super::words;
-use crate::args::{Output, TrustArguments};
-use crate::failure::{self, Failure, cannot};
-use crate::trust::{self, Folder};
-use crate::{environment, keys, progress};
+use super::{print_findings, refuse};
+use crate::args::{FindingsArguments, Format, Output, ReportFiles, TrustArguments};
+use crate::failure::{self, Failure, Outcome, cannot};
+use crate::review::{self, Checked, Review};
+use crate::trust::{self, PolicyDirectory};
+use crate::{environment, keys, progress_bar, render};
 
-/// Whose signatures count, and where policies were looked for, which is said too.
-pub(crate) fn whose(
+/// Returns the effective trust and the searched policy directories, and reports them.
+pub(crate) fn effective_trust(
     arguments: &TrustArguments,
     allow: Option<SolutionId>,
     output: Output,
-) -> Result<(Signatures, Vec<Folder>), Failure> {
+) -> Result<(SignaturePolicy, Vec<PolicyDirectory>), Failure> {
     let (trust, folders) = if arguments.keys.is_empty() {
         if arguments.threshold.is_some() {
             return Err(failure::no_keys());
@@ -34,24 +39,24 @@ pub(crate) fn whose(
     if trust.is_none() && allow.is_none() {
         return Err(failure::nobody_trusted().hint(trust::in_words(&folders)));
     }
-    trust::say(&folders, output);
-    let signatures = Signatures::Check {
+    trust::print_policy(&folders, output);
+    let signatures = SignaturePolicy::Check {
         trust,
         allow_unsigned: allow.map(AllowUnsigned),
     };
     Ok((signatures, folders))
 }
 
-/// Refuses the path of an archive that is not there, before anything is asked about keys.
-pub(crate) fn present(archive: &Path) -> Result<(), Failure> {
+/// Refuses the path of a missing archive, before keys are read.
+pub(super) fn present(archive: &Path) -> Result<(), Failure> {
     match Medium::probe(archive) {
         Err(error @ OpenError::Open { .. }) => Err(cannot("check", archive)(error)),
-        // What is there and no archive is for the check to tell.
+        // An existing file that is no archive is reported by the check.
         _ => Ok(()),
     }
 }
 
-/// Checks all but the layers of an archive, by the keys or policies that count.
+/// Checks an archive without its layers, with the effective keys or policies.
 pub(crate) fn documents(
     archive: &Path,
     trust: &TrustArguments,
@@ -59,29 +64,30 @@ pub(crate) fn documents(
     output: Output,
 ) -> Result<Report, Failure> {
     present(archive)?;
-    let signatures = whose(trust, allow, output)?.0;
-    check(archive, signatures, Depth::Documents, output)
+    let signatures = effective_trust(trust, allow, output)?.0;
+    check(archive, signatures, CheckDepth::Documents, output)
 }
 
-/// The same of an archive that has to be signed. None if it is not accepted, which is said, and what `follows`.
+/// Checks an archive that must be signed. Returns none if it is not accepted; the program then reports that and what
+/// `follows`.
 pub(crate) fn accept(
     archive: &Path,
     trust: &TrustArguments,
     follows: &str,
     output: Output,
-) -> Result<Option<Accepted>, Failure> {
+) -> Result<Option<AcceptedArchive>, Failure> {
     let report = documents(archive, trust, None, output)?;
     let findings = report.findings().to_vec();
     let accepted = report.accept();
-    let accepted = accepted.map_err(|report| words::refuse(&report, follows, output));
-    Ok(accepted.inspect(|_| words::talk(&findings, output)).ok())
+    let accepted = accepted.map_err(|report| refuse(&report, follows, output));
+    Ok(accepted.inspect(|_| print_findings(&findings, output)).ok())
 }
 
 /// Checks an archive, with progress.
 pub(crate) fn check(
     archive: &Path,
-    signatures: Signatures,
-    depth: Depth,
+    signatures: SignaturePolicy,
+    depth: CheckDepth,
     output: Output,
 ) -> Result<Report, Failure> {
     let detached = archive::read_detached(archive);
@@ -93,11 +99,148 @@ pub(crate) fn check(
         threads: environment::threads(),
         now: Some(environment::now().map_err(Failure::unknown)?),
     };
-    let report = progress::watched(
+    let report = progress_bar::watched(
         output,
         "check",
         |bar, progress| bar.show("check", progress),
         |watch| validator::check(archive, &options, watch),
     );
     report.map_err(cannot("check", archive))
+}
+
+/// The name of the findings policy next to `solution.yaml`.
+const BESIDE: &str = "solution.policy.yaml";
+
+/// The options for evaluating and showing findings.
+#[derive(Debug)]
+pub(crate) struct JudgingOptions {
+    judging: FindingRules,
+    policy: Option<PathBuf>,
+    format: Format,
+    reports: ReportFiles,
+}
+
+impl JudgingOptions {
+    /// Reads the options, with the named policy, else the one next to `solution.yaml`.
+    pub(crate) fn read(
+        arguments: &FindingsArguments,
+        sources: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let mut asked = Self {
+            judging: FindingRules::default(),
+            policy: None,
+            format: arguments.format,
+            reports: arguments.reports.clone(),
+        };
+        review::remove_earlier(&asked.reports)?;
+        for word in &arguments.select {
+            asked
+                .judging
+                .select(word)
+                .map_err(failure::misjudged("--select"))?;
+        }
+        // Rules on the command line have precedence over rules in a policy file.
+        for ignored in arguments.ignore.iter().cloned() {
+            let ignored = asked.judging.ignore(ignored.id, ignored.reason);
+            ignored.map_err(failure::misjudged("--ignore"))?;
+        }
+        let beside = sources.filter(|directory| directory.is_dir());
+        let beside = beside.map(|directory| directory.join(BESIDE));
+        let named = arguments.findings_policy.clone();
+        let is_named = named.is_some();
+        if let Some(path) = named.or(beside) {
+            match files::read(&path, limits::MANIFEST_SIZE) {
+                Err(error) if error.is_missing() && !is_named => {}
+                Err(error) if error.is_missing() => {
+                    return Err(Failure::new(Outcome::Usage, error));
+                }
+                bytes => asked.add_policy(path, &bytes?)?,
+            }
+        }
+        Ok(asked)
+    }
+
+    fn add_policy(&mut self, path: PathBuf, bytes: &[u8]) -> Result<(), Failure> {
+        let added = self.judging.add_policy(bytes);
+        added.map_err(|error| failure::findings_policy(&path, error))?;
+        self.policy = Some(path);
+        Ok(())
+    }
+
+    /// Returns the rules, for an archive that is not written yet.
+    pub(crate) fn judging(&self) -> FindingRules {
+        self.judging.clone()
+    }
+
+    /// Evaluates findings.
+    pub(crate) fn judge(&self, findings: &[Finding], now: StatementTime) -> EvaluatedFindings {
+        self.judging.evaluate(findings, now)
+    }
+
+    /// Prints the findings to people.
+    pub(crate) fn tell(&self, judged: &EvaluatedFindings, output: Output) {
+        print_findings(&judged.findings, output);
+        if output == Output::Human {
+            render::notes("note: ", self.notes(judged));
+        }
+    }
+
+    /// Writes the findings for review tools.
+    pub(crate) fn review(
+        &self,
+        checked: Checked<'_>,
+        judged: &EvaluatedFindings,
+    ) -> Result<(), Failure> {
+        let notes = self.notes(judged);
+        let review = Review {
+            checked,
+            judged,
+            notes: &notes,
+        };
+        review.give(self.format, &self.reports)
+    }
+
+    /// Returns notes on the number of ignored findings, and on ignore rules that match nothing.
+    fn notes(&self, judged: &EvaluatedFindings) -> Vec<String> {
+        let both = [IgnoredBy::Policy, IgnoredBy::Request].into_iter();
+        let counts = both.filter_map(|by| {
+            let count = judged
+                .ignored
+                .iter()
+                .filter(|ignored| ignored.by == by)
+                .count();
+            let found = render::count(count, "finding");
+            (count > 0).then(|| format!("{found} ignored by {}", self.name(by)))
+        });
+        let unused = judged
+            .unused_ignores
+            .iter()
+            .map(|ignore| self.unused(ignore));
+        counts.chain(unused).collect()
+    }
+
+    fn unused(&self, unused: &UnusedIgnore) -> String {
+        let (by, id) = (self.name(unused.by), &unused.ignore.id);
+        let place = unused.ignore.place.as_ref();
+        let place = place
+            .map(|place| format!(" in `{place}`"))
+            .unwrap_or_default();
+        match (unused.why, unused.ignore.expires) {
+            (IgnoreUnused::Expired, Some(last)) => {
+                format!(
+                    "{by} ignored `{id}`{place} until {last}; this has expired, so it is reported again"
+                )
+            }
+            (IgnoreUnused::Expired | IgnoreUnused::NotFound, _) => {
+                format!("{by} ignores `{id}`{place}, but there is no such finding")
+            }
+        }
+    }
+
+    fn name(&self, by: IgnoredBy) -> String {
+        match (by, &self.policy) {
+            (IgnoredBy::Policy, Some(path)) => path.display().to_string(),
+            _ => "--ignore".to_owned(),
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! Environments keep to themselves: neither one whose name begins like another's, nor one of another version, nor a
-//! Solution beside another in one namespace, reaches what is not its own.
+//! Environments are isolated: an environment never reaches objects of an environment with a similar name, of another
+//! version, or of another Solution in the same namespace.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::common::Answer;
 use crate::site::{Site, difference, eventually};
 
-/// What the operator may read besides, by a role that is the cluster's.
+/// Additional permissions of the operator, in a ClusterRole.
 const ROLE: &str = "---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -17,7 +17,7 @@ metadata: {name: more}
 rules: [{apiGroups: [''], resources: [RESOURCE], verbs: [get, list]}]
 ";
 
-/// Packs a version again with such a role.
+/// Packs a version again with such a ClusterRole.
 fn pack_with_role(site: &Site, version: &str, resource: &str) {
     let role = format!("{version}/operator/deploy/role.yaml");
     let text = String::from_utf8(site.desk.read(&role)).unwrap();
@@ -34,38 +34,38 @@ fn import(site: &Site, archive: &str, environment: &str, namespace: &str) -> Ans
     site.import(archive, &into)
 }
 
-/// The cluster's roles of an environment, with their rules, by name and uid.
-fn roles(site: &Site, environment: &str) -> BTreeMap<String, Value> {
+/// Returns the ClusterRoles of an environment, with their rules, by name and uid.
+fn cluster_roles(site: &Site, environment: &str) -> BTreeMap<String, Value> {
     let get = ["get", "clusterroles", "--output=json"];
     let list = site.kubectl("default", &get).json();
     let own = format!("solution:{environment}:");
     let roles = list["items"].as_array().unwrap().iter();
-    let own = roles.filter(|it| it["metadata"]["name"].as_str().unwrap().starts_with(&own));
-    own.map(|it| {
-        let [name, uid] = ["name", "uid"].map(|field| it["metadata"][field].as_str().unwrap());
-        (format!("{name} {uid}"), it["rules"].clone())
+    let own = roles.filter(|role| role["metadata"]["name"].as_str().unwrap().starts_with(&own));
+    own.map(|role| {
+        let [name, uid] = ["name", "uid"].map(|field| role["metadata"][field].as_str().unwrap());
+        (format!("{name} {uid}"), role["rules"].clone())
     })
     .collect()
 }
 
-/// Everything in a namespace, and the cluster's roles of the environment of its name.
-fn of(site: &Site, environment: &str) -> BTreeMap<String, Value> {
-    let mut all = site.everything(environment);
-    all.append(&mut roles(site, environment));
+/// Returns all objects in a namespace, and the ClusterRoles of the environment of the same name.
+fn objects_of_environment(site: &Site, environment: &str) -> BTreeMap<String, Value> {
+    let mut all = site.objects_in(environment);
+    all.append(&mut cluster_roles(site, environment));
     all
 }
 
-/// The versions that are ready, as `environment/namespace solution version`.
-fn ready(site: &Site) -> Vec<String> {
+/// Returns the ready versions, as `environment/namespace solution version`.
+fn ready_versions(site: &Site) -> Vec<String> {
     let status = site.solution(&["status", "--output", "json"]);
     assert_eq!(status.code, 0, "{status:?}");
     let status = status.json();
     let operators = status["operators"].as_array().unwrap().iter();
-    let line = |it: &Value| {
-        assert_eq!(it["condition"], "ready", "{it:#}");
+    let line = |entry: &Value| {
+        assert_eq!(entry["condition"], "ready", "{entry:#}");
         let fields = ["environment", "namespace", "solution", "version"];
         let [environment, namespace, solution, version] =
-            fields.map(|field| it[field].as_str().unwrap());
+            fields.map(|field| entry[field].as_str().unwrap());
         format!("{environment}/{namespace} {solution} {version}")
     };
     operators.map(line).collect()
@@ -78,17 +78,17 @@ fn prod_and_prod_2_have_nothing_in_common() {
         pack_with_role(&site, version, "resourcequotas");
     }
     for environment in ["prod", "prod-2"] {
-        site.environment(environment);
+        site.create_environment(environment);
         import(&site, "1.0.0.iso", environment, environment).success();
     }
     let more = ["environment", "create", "prod", "--namespace", "prod-2-b"];
     site.solution(&more).success();
-    site.login("prod-2-b");
+    site.create_login("prod-2-b");
     import(&site, "1.0.0.iso", "prod", "prod-2-b").success();
-    let [ours, theirs] = ["prod", "prod-2"].map(|environment| roles(&site, environment));
+    let [ours, theirs] = ["prod", "prod-2"].map(|environment| cluster_roles(&site, environment));
     assert_eq!((ours.len(), theirs.len()), (2, 1));
-    let before = of(&site, "prod-2");
-    let touched = || difference(&before, &of(&site, "prod-2"));
+    let before = objects_of_environment(&site, "prod-2");
+    let touched = || difference(&before, &objects_of_environment(&site, "prod-2"));
 
     let before_refusal = site.snapshot();
     let refused = import(&site, "1.1.0.iso", "prod", "prod-2").failure(1);
@@ -101,14 +101,14 @@ fn prod_and_prod_2_have_nothing_in_common() {
         "prod/prod example 1.1.0",
         "prod/prod-2-b example 1.0.0",
     ];
-    let mut shown = ready(&site);
+    let mut shown = ready_versions(&site);
     shown.sort();
     assert_eq!(shown, all);
     assert_eq!(touched(), "");
 
     site.solution(&["undeploy", "--yes", "example", "-e", "prod"])
         .success();
-    assert_eq!(roles(&site, "prod"), BTreeMap::new());
+    assert_eq!(cluster_roles(&site, "prod"), BTreeMap::new());
     assert_eq!(touched(), "");
     let deleted = site.solution(&["environment", "delete", "--yes", "prod", "--output", "json"]);
     let removed = deleted.json()["removed"].clone();
@@ -118,11 +118,11 @@ fn prod_and_prod_2_have_nothing_in_common() {
         assert!(gone.stderr.contains("NotFound"), "{gone:?}");
     }
     assert_eq!(touched(), "");
-    assert_eq!(ready(&site), [all[0]]);
+    assert_eq!(ready_versions(&site), [all[0]]);
 }
 
-/// Waits until exactly these may be read by the operator of an environment, of `ENVIRONMENT RESOURCE`.
-fn reads(site: &Site, environment: &str, expected: &[&str]) {
+/// Waits until an environment's operator may read exactly these resources, given as `ENVIRONMENT RESOURCE`.
+fn wait_for_readable(site: &Site, environment: &str, expected: &[&str]) {
     let operator = format!("--as=system:serviceaccount:{environment}:example-operator");
     eventually("the operator's rights are these", || {
         let mut may = Vec::new();
@@ -144,33 +144,39 @@ fn two_environments_have_versions_and_cluster_roles_of_their_own() {
     pack_with_role(&site, "1.0.0", "resourcequotas");
     pack_with_role(&site, "1.1.0", "limitranges");
     for environment in ["one", "two"] {
-        site.environment(environment);
+        site.create_environment(environment);
     }
     import(&site, "1.0.0.iso", "one", "one").success();
     import(&site, "1.1.0.iso", "two", "two").success();
-    reads(&site, "one", &["one resourcequotas"]);
-    reads(&site, "two", &["two limitranges"]);
+    wait_for_readable(&site, "one", &["one resourcequotas"]);
+    wait_for_readable(&site, "two", &["two limitranges"]);
     assert_eq!(
-        ready(&site),
+        ready_versions(&site),
         ["one/one example 1.0.0", "two/two example 1.1.0"]
     );
 
-    let second = of(&site, "two");
+    let second = objects_of_environment(&site, "two");
     import(&site, "1.1.0.iso", "one", "one").success();
-    reads(&site, "one", &["one limitranges"]);
-    assert_eq!(difference(&second, &of(&site, "two")), "");
-    let first = of(&site, "one");
+    wait_for_readable(&site, "one", &["one limitranges"]);
+    assert_eq!(
+        difference(&second, &objects_of_environment(&site, "two")),
+        ""
+    );
+    let first = objects_of_environment(&site, "one");
     site.solution(&["undeploy", "--yes", "example", "-e", "two"])
         .success();
-    reads(&site, "two", &[]);
-    assert_eq!(roles(&site, "two"), BTreeMap::new());
-    assert_eq!(difference(&first, &of(&site, "one")), "");
-    assert_eq!(ready(&site), ["one/one example 1.1.0"]);
-    reads(&site, "one", &["one limitranges"]);
+    wait_for_readable(&site, "two", &[]);
+    assert_eq!(cluster_roles(&site, "two"), BTreeMap::new());
+    assert_eq!(
+        difference(&first, &objects_of_environment(&site, "one")),
+        ""
+    );
+    assert_eq!(ready_versions(&site), ["one/one example 1.1.0"]);
+    wait_for_readable(&site, "one", &["one limitranges"]);
 }
 
-/// Packs a Solution `shop` from the example: with CRDs and roles of its own, and a server for an operator. Its kind has
-/// another name: kubectl keeps what a short name stood for.
+/// Packs a Solution `shop` from the example, with its own CRDs and roles, and a server as its operator. Its kind has
+/// another name, because kubectl caches short names.
 fn pack_shop(site: &Site, version: &str) {
     let [from, tree] = [version.to_owned(), format!("shop-{version}")];
     let copy = ["--recursive", &from, &tree];
@@ -210,7 +216,7 @@ fn pack_shop(site: &Site, version: &str) {
     ] {
         let path = format!("{tree}/{file}");
         let text = String::from_utf8(site.desk.read(&path)).unwrap();
-        // The server answers no probe of an operator.
+        // The server does not answer an operator's probe.
         let mut text = text.split("    template:\n").next().unwrap().to_owned();
         for (from, to) in changes {
             assert!(text.contains(from), "`{from}` is not in: {text}");
@@ -230,19 +236,19 @@ fn operator_image(version: &str) -> String {
 #[test]
 fn solutions_in_one_namespace_leave_each_other_alone() {
     let site = Site::new("beside");
-    site.environment("both");
+    site.create_environment("both");
     eventually("the default account is made", || {
-        let account = site.everything("both");
+        let account = site.objects_in("both");
         account.contains_key("ServiceAccount default").then_some(())
     });
-    let empty = site.everything("both");
+    let empty = site.objects_in("both");
     for version in ["1.0.0", "1.1.0"] {
         pack_shop(&site, version);
     }
-    // What is a Solution's by its name, with uids.
+    // The objects that belong to a Solution by name, with their uids.
     let own = |name: &str| -> BTreeMap<String, Value> {
         let begins = format!(" {name}-");
-        let all = site.everything("both").into_iter();
+        let all = site.objects_in("both").into_iter();
         all.filter(|(object, _)| object.contains(&begins)).collect()
     };
     let running = || -> Value {
@@ -263,9 +269,9 @@ fn solutions_in_one_namespace_leave_each_other_alone() {
     assert_eq!(difference(&example, &own("example")), "");
     assert_eq!(running(), json!({"example": "1.1.0", "shop": "1.1.0"}));
     let both = ["both/both example 1.1.0", "both/both shop 1.1.0"];
-    assert_eq!(ready(&site), both);
+    assert_eq!(ready_versions(&site), both);
 
-    let (shop, elsewhere) = (own("shop"), shops_own(&site));
+    let (shop, elsewhere) = (own("shop"), objects_of_shop(&site));
     for verb in [
         &["undeploy", "--yes", "example", "--environment=both"][..],
         &["delete", "example", "--yes"],
@@ -273,16 +279,16 @@ fn solutions_in_one_namespace_leave_each_other_alone() {
         site.solution(verb).success();
         assert_eq!(own("example"), BTreeMap::new());
         assert_eq!(difference(&shop, &own("shop")), "", "{verb:?}");
-        assert_eq!(shops_own(&site), elsewhere, "{verb:?}");
+        assert_eq!(objects_of_shop(&site), elsewhere, "{verb:?}");
     }
     assert_eq!(running(), json!({"shop": "1.1.0"}));
     let secrets = "{.imagePullSecrets[*].name}";
     let secrets = || site.field("both", "serviceaccount/default", secrets);
     assert_eq!(secrets(), "login");
-    assert_eq!(ready(&site), [both[1]]);
+    assert_eq!(ready_versions(&site), [both[1]]);
     site.solution(&["undeploy", "--yes", "shop", "-e", "both"])
         .success();
-    let left = site.everything("both");
+    let left = site.objects_in("both");
     assert!(
         left.keys().eq(empty.keys()),
         "{}",
@@ -291,11 +297,11 @@ fn solutions_in_one_namespace_leave_each_other_alone() {
     assert_eq!(secrets(), "");
 }
 
-/// What the Solution `shop` has outside of namespaces of environments: its CRD and its records, with uids.
-fn shops_own(site: &Site) -> Vec<String> {
+/// Returns the objects of the Solution `shop` outside of environments, with their uids: its CRD and its records.
+fn objects_of_shop(site: &Site) -> Vec<String> {
     let crd = ["default", "crd/shopservers.shop.metalk8s.test"];
-    let records = ["1.0.0", "1.1.0"].map(|it| format!("configmap/solution-shop-{it}"));
-    let records = records.iter().map(|it| ["metalk8s-solutions", it]);
+    let records = ["1.0.0", "1.1.0"].map(|version| format!("configmap/solution-shop-{version}"));
+    let records = records.iter().map(|record| ["metalk8s-solutions", record]);
     let objects = records.chain([crd]);
     objects
         .map(|[space, object]| site.field(space, object, "{.metadata.uid}"))

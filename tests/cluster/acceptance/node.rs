@@ -1,4 +1,4 @@
-//! What happens to a site's node: its kubelet is restarted, its pods have to go elsewhere, its store of images is lost.
+//! Disruptions of a site's node: its kubelet restarts, its pods are evicted, and its image store is emptied.
 
 use std::fs;
 use std::path::Path;
@@ -12,23 +12,23 @@ use crate::site::{Site, eventually, variable};
 const SOCKET: &str = "/run/containerd/containerd.sock";
 const NODE: &str = "node1";
 
-/// The one image that no registry has: the node is born with it.
+/// The only image that is in no registry. It is part of the node's setup.
 const PAUSE: &str = "solution.invalid/pause:1";
 
-/// Runs containerd's own client in the namespace of the kubelet.
+/// Runs containerd's own client in the kubelet's namespace.
 fn ctr(arguments: &[&str]) -> String {
     let place = ["--address", SOCKET, "--namespace", "k8s.io"];
-    Answer::of(Command::new("ctr").args(place).args(arguments)).success()
+    Answer::from_command(Command::new("ctr").args(place).args(arguments)).success()
 }
 
-/// Starts the kubelet anew and waits until the node reports by it.
+/// Restarts the kubelet and waits until it reports the node's status.
 pub(crate) fn restart_kubelet(site: &Site) {
     let file = Path::new(&variable("SOLUTION_TEST_BASELINE")).with_file_name("kubelet.pid");
     let process = fs::read_to_string(&file).unwrap().trim().to_owned();
     let old = Path::new("/proc").join(&process);
     let command = fs::read_to_string(old.join("cmdline")).unwrap();
     let log = fs::read_link(old.join("fd/1")).unwrap();
-    Answer::of(Command::new("kill").arg(&process)).success();
+    Answer::from_command(Command::new("kill").arg(&process)).success();
     eventually("the kubelet has ended", || (!old.exists()).then_some(()));
     let log = fs::File::options().append(true).open(log).unwrap();
     let start = r#"echo $$ >"$0" && exec "$@""#;
@@ -42,7 +42,7 @@ pub(crate) fn restart_kubelet(site: &Site) {
     assert!(status.unwrap().success(), "the kubelet cannot be started");
     let healthy = ["--silent", "--fail", "http://127.0.0.1:10248/healthz"];
     eventually("the kubelet is healthy", || {
-        let answer = Answer::of(Command::new("curl").args(healthy));
+        let answer = Answer::from_command(Command::new("curl").args(healthy));
         (answer.code == 0).then_some(())
     });
     let heartbeat = r#"{.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}"#;
@@ -51,7 +51,7 @@ pub(crate) fn restart_kubelet(site: &Site) {
     eventually("the node reports", || (heartbeat() != last).then_some(()));
 }
 
-/// A node on which no pod is started until this is dropped.
+/// A cordoned node; dropping it uncordons the node.
 struct Cordon<'a>(&'a Site);
 
 impl Drop for Cordon<'_> {
@@ -60,8 +60,8 @@ impl Drop for Cordon<'_> {
     }
 }
 
-/// Has every pod of this namespace go, does something to the empty node, and lets pods come again.
-pub(crate) fn while_empty(site: &Site, namespace: &str, act: impl FnOnce()) {
+/// Evicts every pod of a namespace, runs `act` on the empty node, and allows pods again.
+pub(crate) fn run_while_empty(site: &Site, namespace: &str, act: impl FnOnce()) {
     site.kubectl("default", &["cordon", NODE]).success();
     let _cordon = Cordon(site);
     site.kubectl(namespace, &["delete", "pods", "--all"])
@@ -73,7 +73,7 @@ pub(crate) fn while_empty(site: &Site, namespace: &str, act: impl FnOnce()) {
     act();
 }
 
-/// Takes every image out of the store of a node that runs nothing.
+/// Removes every image from the store of a node without pods.
 pub(crate) fn forget_images() {
     let list = ctr(&["images", "ls"]);
     let images = || list.lines().skip(1).map(str::split_whitespace);
@@ -85,13 +85,13 @@ pub(crate) fn forget_images() {
     if !others.is_empty() {
         ctr(&[&["images", "rm", "--sync"][..], &others].concat());
     }
-    // The manifest, configuration and layer of the pause image, and what is unpacked of it.
+    // The manifest, configuration and layer of the pause image, and its unpacked layer.
     let [contents, unpacked] = [["content", "ls"], ["snapshots", "ls"]];
     assert_eq!(ctr(&contents).lines().skip(1).count(), 3);
     assert_eq!(ctr(&unpacked).lines().skip(1).count(), 1);
 }
 
-/// Has the node pull an image for a pod: its digest there, or why it could not.
+/// Starts a pod so that the node pulls an image. Returns the image's digest on the node, or the reason for the failure.
 pub(crate) fn pull(site: &Site, namespace: &str, image: &str) -> Result<String, String> {
     site.apply(&format!(
         "apiVersion: v1

@@ -61,7 +61,7 @@ impl CheckedConfiguration {
         user.filter(|_| fields.platform.os == "linux")
     }
 
-    fn of(bytes: &[u8]) -> Self {
+    fn parse(bytes: &[u8]) -> Self {
         let read = json::from_loose_slice_of::<Config>(bytes, known_keys::IMAGE_CONFIG);
         Self(match read {
             Err(error) => Err(error.to_string()),
@@ -105,7 +105,7 @@ pub(super) fn read(
         wrong(place, entry, error, findings);
         return Ok(None);
     }
-    Ok(Some(CheckedConfiguration::of(&bytes)))
+    Ok(Some(CheckedConfiguration::parse(&bytes)))
 }
 
 /// Returns the platform of a manifest's image. Returns `None` and adds a finding if the configuration is invalid or

@@ -36,7 +36,7 @@ impl fmt::Display for LayerForm {
 
 impl LayerForm {
     /// Returns the form of layers with this media type; `None` if the media type is unknown.
-    fn promised(media_type: &str) -> Option<Self> {
+    fn from_media_type(media_type: &str) -> Option<Self> {
         let (_, form) = media_type.rsplit_once('.')?;
         match form {
             "tar" => Some(Self::Tar),
@@ -47,7 +47,7 @@ impl LayerForm {
     }
 
     /// Returns the form of bytes; `None` if their beginning is unknown. Nothing is reported then.
-    fn of(start: &[u8]) -> Option<Self> {
+    fn detect(start: &[u8]) -> Option<Self> {
         // POSIX 1003.1, "ustar Interchange Format": the magic of a header is at this offset.
         const USTAR: usize = 257;
         Some(match start {
@@ -89,7 +89,7 @@ pub(crate) fn check(
             }
             for layer in &manifest.layers {
                 let digest = layer.digest;
-                let Some(promised) = LayerForm::promised(&layer.media_type) else {
+                let Some(promised) = LayerForm::from_media_type(&layer.media_type) else {
                     continue;
                 };
                 let Some(entry) = files.with_digest(&digest) else {
@@ -99,7 +99,7 @@ pub(crate) fn check(
                     continue;
                 }
                 files.go_on()?;
-                let found = LayerForm::of(&start(&entry.path, LAYER_START)?);
+                let found = LayerForm::detect(&start(&entry.path, LAYER_START)?);
                 if let Some(found) = found.filter(|found| *found != promised) {
                     let place = &image.place;
                     let place = format_args!("{PREFIX}{}/{}{ROOT}", place.name, place.tag);
@@ -152,7 +152,7 @@ mod tests {
             ),
             ("application/vnd.in-toto+json", None),
         ] {
-            assert_eq!(LayerForm::promised(media_type), form, "{media_type}");
+            assert_eq!(LayerForm::from_media_type(media_type), form, "{media_type}");
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
             (b"BZh", None),
             (b"", None),
         ] {
-            assert_eq!(LayerForm::of(start), form, "{start:?}");
+            assert_eq!(LayerForm::detect(start), form, "{start:?}");
         }
     }
 }

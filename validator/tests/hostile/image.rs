@@ -9,7 +9,7 @@ use iso9660::limits::Limits;
 use iso9660::reader::{ImageReadError, Tree as Entries, read_tree};
 use schemas::Envelope;
 use tempfile::TempDir;
-use validator::{ArchiveVerdict, CheckOptions, Depth};
+use validator::{ArchiveVerdict, CheckDepth, CheckOptions};
 
 use crate::source::Source;
 use crate::subject::{ENVELOPE, SECTOR, Subject, options, report};
@@ -226,7 +226,7 @@ impl Image {
         assert_eq!(expected[0].1, format!("byte {first}"), "the first of them");
         // An import reads no layers, but refuses the image too.
         let documents = CheckOptions {
-            depth: Depth::Documents,
+            depth: CheckDepth::Documents,
             ..options()
         };
         assert_eq!(self.refused_with(&documents), expected);

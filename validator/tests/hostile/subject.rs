@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
 
-use archive::{Listed, Opened, Overwrite, STATEMENT_OFFSET};
+use archive::{ListedArchive, OpenedArchive, Overwrite, STATEMENT_OFFSET};
 use iso9660::RegionBytes;
+use progress::{Cancel, Watch};
 use signing::{SecretKey, Trust};
-use validator::{CheckOptions, Depth, Report, Signatures, check};
-use watch::{Cancel, Watch};
+use validator::{CheckDepth, CheckOptions, Report, SignaturePolicy, check};
 
 use crate::source::{ROLE, Source};
 
@@ -28,12 +28,12 @@ MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
 
 pub(crate) fn options() -> CheckOptions {
     CheckOptions {
-        signatures: Signatures::Check {
+        signatures: SignaturePolicy::Check {
             trust: Some(trust().into()),
             allow_unsigned: None,
         },
         detached: Vec::new(),
-        depth: Depth::Everything,
+        depth: CheckDepth::Everything,
         threads: NonZeroUsize::MIN,
         now: None,
     }
@@ -79,7 +79,7 @@ impl Subject {
         Self::new(fs::read(&path).unwrap(), &list(&path))
     }
 
-    fn new(bytes: Vec<u8>, listed: &Listed) -> Self {
+    fn new(bytes: Vec<u8>, listed: &ListedArchive) -> Self {
         let index = |offset: u64| usize::try_from(offset).unwrap();
         let extents = listed.plan().extents();
         let mut said: Vec<usize> = Vec::new();
@@ -103,8 +103,8 @@ impl Subject {
 }
 
 /// Returns the archive after verification and comparison.
-pub(crate) fn list(path: &Path) -> Listed {
-    let opened = Opened::open(path).unwrap();
+pub(crate) fn list(path: &Path) -> ListedArchive {
+    let opened = OpenedArchive::open(path).unwrap();
     opened.verify(&trust()).unwrap().list().unwrap()
 }
 

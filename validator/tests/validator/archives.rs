@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use archive::{Overwrite, STATEMENT_OFFSET, Unsigned};
+use archive::{Overwrite, STATEMENT_OFFSET, UnsignedArchive};
+use progress::{Cancel, Watch};
 use schemas::{Envelope, PayloadType};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
-use validator::{CheckOptions, Depth, Report, Signatures, check};
-use watch::{Cancel, Watch};
+use validator::{CheckDepth, CheckOptions, Report, SignaturePolicy, check};
 
 use crate::source::Source;
 
@@ -32,7 +32,7 @@ impl Archive {
         Self::signed_by(source.unsigned(), &[key()])
     }
 
-    pub(crate) fn signed_by(unsigned: Unsigned, keys: &[&SecretKey]) -> Self {
+    pub(crate) fn signed_by(unsigned: UnsignedArchive, keys: &[&SecretKey]) -> Self {
         let archive = Self::unsigned(unsigned);
         let mut envelope = archive.envelope();
         for key in keys {
@@ -43,7 +43,7 @@ impl Archive {
         archive.put_envelope(&envelope)
     }
 
-    pub(crate) fn unsigned(unsigned: Unsigned) -> Self {
+    pub(crate) fn unsigned(unsigned: UnsignedArchive) -> Self {
         let archive = Self {
             directory: tempfile::tempdir().unwrap(),
         };
@@ -104,12 +104,12 @@ impl Archive {
 /// Returns options that trust the publisher's key and read everything.
 pub(crate) fn options() -> CheckOptions {
     CheckOptions {
-        signatures: Signatures::Check {
+        signatures: SignaturePolicy::Check {
             trust: Some(Trust::new(vec![key().public()], None).unwrap().into()),
             allow_unsigned: None,
         },
         detached: Vec::new(),
-        depth: Depth::Everything,
+        depth: CheckDepth::Everything,
         threads: THREADS,
         now: None,
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use archive::{ArchiveFile, Feature, FileSource, StatementInfo, Unsigned, tree};
+use archive::{ArchiveFile, Feature, FileSource, StatementInfo, UnsignedArchive, tree};
 use schemas::{Capability, Digest, Document, ImageReference, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 
@@ -390,7 +390,7 @@ impl Source {
     }
 
     /// Returns the complete archive before signing.
-    pub(crate) fn unsigned(&self) -> Unsigned {
+    pub(crate) fn unsigned(&self) -> UnsignedArchive {
         let mut files = self.files.clone();
         files.extend(self.derived(&id()));
         (self.after)(&mut files);
@@ -405,7 +405,7 @@ impl Source {
             requires: self.requires.clone(),
             optional: self.optional.clone(),
         };
-        Unsigned::new(info, files.into_iter().map(file).collect()).unwrap()
+        UnsignedArchive::new(info, files.into_iter().map(file).collect()).unwrap()
     }
 
     /// Edits the root document of the first image, which is a manifest.

@@ -4,12 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use progress::{Cancel, Progress, Watch};
 use schemas::{PayloadType, SolutionId, StatementTime, TrustPolicy, TrustSpec, TrustedKey};
 use signing::{Policies, Policy, SecretKey, Trust};
 use validator::{
-    AllowUnsigned, ArchiveVerdict, CheckOptions, Depth, Report, Signatures, TrustedKeys, check,
+    AllowUnsigned, ArchiveVerdict, CheckDepth, CheckOptions, Report, SignaturePolicy, TrustedKeys,
+    check,
 };
-use watch::{Cancel, Progress, Watch};
 
 use crate::archives::{Archive, ids, key, options};
 use crate::source::{CRD, MANIFEST, Source, child, id, index, sha256};
@@ -28,7 +29,7 @@ pub(crate) const PRODUCED: &[&str] = &[
 fn trusting(keys: &[&SecretKey], threshold: usize) -> CheckOptions {
     let keys = keys.iter().map(|key| key.public()).collect();
     CheckOptions {
-        signatures: Signatures::Check {
+        signatures: SignaturePolicy::Check {
             trust: Some(
                 Trust::new(keys, NonZeroUsize::new(threshold))
                     .unwrap()
@@ -42,7 +43,7 @@ fn trusting(keys: &[&SecretKey], threshold: usize) -> CheckOptions {
 
 fn allowing(id: SolutionId) -> CheckOptions {
     CheckOptions {
-        signatures: Signatures::Check {
+        signatures: SignaturePolicy::Check {
             trust: None,
             allow_unsigned: Some(AllowUnsigned(id)),
         },
@@ -65,7 +66,7 @@ fn policy(name: &str, solutions: &str, key: &SecretKey) -> Policy {
 
 fn by_policies(policies: Vec<Policy>) -> CheckOptions {
     CheckOptions {
-        signatures: Signatures::Check {
+        signatures: SignaturePolicy::Check {
             trust: Some(TrustedKeys::Policies(Policies::new(policies).unwrap())),
             allow_unsigned: None,
         },
@@ -116,7 +117,7 @@ fn the_policy_for_the_solution_decides() {
 #[test]
 fn an_accepted_archive_gives_everything_the_import_needs() {
     let archive = Archive::signed(&Source::good());
-    for depth in [Depth::Everything, Depth::Documents] {
+    for depth in [CheckDepth::Everything, CheckDepth::Documents] {
         let options = CheckOptions { depth, ..options() };
         let accepted = archive.report_with(&options).accept().unwrap();
         assert_eq!(accepted.statement().predicate.id, id());
@@ -200,8 +201,9 @@ fn an_accepted_archive_gives_definitions_that_a_webhook_converts_with_their_char
         panic!("{:?}", accepted.crds());
     };
     assert_eq!(shared.path.as_str(), CRD);
-    let name =
-        |definition: &validator::CarriedDefinition| definition.document["metadata"]["name"].clone();
+    let name = |definition: &validator::PackagedDefinition| {
+        definition.document["metadata"]["name"].clone()
+    };
     let converted: Vec<_> = accepted.converted_crds().map(name).collect();
     assert_eq!(converted, ["others.example.test"]);
     let of_chart: Vec<_> = accepted.charts()[0].definitions.iter().map(name).collect();
@@ -223,7 +225,7 @@ fn a_document_that_is_named_twice_is_there_once() {
 #[test]
 fn documents_can_be_checked_without_reading_layers() {
     let options = CheckOptions {
-        depth: Depth::Documents,
+        depth: CheckDepth::Documents,
         ..options()
     };
     for (text, found) in [
@@ -318,7 +320,7 @@ fn nothing_of_an_archive_without_trusted_signature_is_interpreted() {
 #[test]
 fn skipping_signatures_checks_the_rest_and_accepts_nothing() {
     let options = CheckOptions {
-        signatures: Signatures::Skip,
+        signatures: SignaturePolicy::Skip,
         ..options()
     };
     let report = unsigned().report_with(&options);
@@ -438,11 +440,11 @@ fn the_report_as_json() {
 fn what_cannot_be_found_out_is_no_finding() {
     let missing = tempfile::tempdir().unwrap().path().join("none.iso");
     let cancelled = AtomicBool::new(true);
-    let watch = Watch::silent(Cancel::when(&cancelled));
+    let watch = Watch::silent(Cancel::from_flag(&cancelled));
     let error = check(&missing, &options(), &watch).unwrap_err();
     assert!(error.to_string().starts_with("cannot open"), "{error}");
     let archive = Archive::signed(&Source::good());
-    for depth in [Depth::Everything, Depth::Documents] {
+    for depth in [CheckDepth::Everything, CheckDepth::Documents] {
         let options = CheckOptions { depth, ..options() };
         let error = check(&archive.path(), &options, &watch).unwrap_err();
         assert_eq!(error.to_string(), "interrupted");

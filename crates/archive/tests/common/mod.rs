@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use archive::tree::derived;
 use archive::{
-    ArchiveFile, FileSource, Listed, MANIFEST, OpenError, Opened, Overwrite, README, ROLE,
-    StatementInfo, Unsigned, WriteError, Written, crd_path, readme,
+    ArchiveFile, FileSource, ListedArchive, MANIFEST, OpenError, OpenedArchive, Overwrite, README,
+    ROLE, StatementInfo, UnsignedArchive, WriteError, WrittenArchive, crd_path, readme,
 };
+use progress::{Cancel, Watch};
 use schemas::{Digest, Document, Image, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
-use watch::{Cancel, Watch};
 
 pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -199,8 +199,8 @@ impl Place {
         info: StatementInfo,
         files: Vec<ArchiveFile>,
         threads: usize,
-    ) -> Result<Written, WriteError> {
-        let signed = Unsigned::new(info, files)?.sign(&[key()])?;
+    ) -> Result<WrittenArchive, WriteError> {
+        let signed = UnsignedArchive::new(info, files)?.sign(&[key()])?;
         let threads = NonZeroUsize::new(threads).unwrap();
         let path = self.archive();
         let watch = Watch::silent(Cancel::never());
@@ -208,12 +208,14 @@ impl Place {
         draft.publish(watch.cancel)
     }
 
-    pub(crate) fn write(&self) -> Written {
+    pub(crate) fn write(&self) -> WrittenArchive {
         self.write_with(info(), self.files(), 2).unwrap()
     }
 
-    pub(crate) fn list(&self) -> Result<Listed, OpenError> {
-        Opened::open(&self.archive())?.verify(&trust())?.list()
+    pub(crate) fn list(&self) -> Result<ListedArchive, OpenError> {
+        OpenedArchive::open(&self.archive())?
+            .verify(&trust())?
+            .list()
     }
 
     /// Returns the names of the files next to the archive.

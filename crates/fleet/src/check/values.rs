@@ -1,5 +1,5 @@
-//! Checks of the values of one layer, as far as they are possible before any cluster is queried. [`wrong_values`] is
-//! the entry point.
+//! Checks of the values of one layer. They need no cluster, so an expression is only parsed, and its facts are compared
+//! with the known ones. [`wrong_values`] is the entry point.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -76,7 +76,7 @@ fn facts(file: &FleetFile, cluster: usize) -> Facts {
 fn computed(text: &str, cluster: usize, domain: Option<&str>) -> Result<ComputedSite, Vec<String>> {
     let file = FleetFile::read("fleet.yaml", text.as_bytes()).unwrap();
     let members = Members::of(file.spec());
-    let deployed = Deployed {
+    let deployed = DeploymentIndex {
         cluster,
         solution: 0,
     };
@@ -213,7 +213,7 @@ fn the_page_says_what_expressions_give() {
     let mut facts = facts(&file, 1);
     facts.nodes.as_mut().unwrap().count = 5;
     facts.pod_cidrs = Some(vec!["10.1.0.0/16".to_owned()]);
-    let deployed = Deployed {
+    let deployed = DeploymentIndex {
         cluster: 1,
         solution: 0,
     };

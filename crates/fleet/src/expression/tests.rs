@@ -335,7 +335,7 @@ fn facts_are_bounded_and_their_numbers_exact() {
     assert_eq!(computed_with("facts.a", &least), Ok(json!(i64::MIN)));
 }
 
-/// Random sequences of tokens: whatever they form, the answer is a value or an error.
+/// Random sequences of tokens: each of them results in a value or an error, never in a panic.
 #[test]
 fn no_text_panics_or_runs_without_end() {
     const PIECES: [&str; 44] = [

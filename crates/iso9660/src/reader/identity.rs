@@ -1,4 +1,5 @@
-//! The name and kind of an entry, taken from Rock Ridge if present, otherwise from the directory record.
+//! The name and kind of an entry, taken from Rock Ridge if present, otherwise from the directory record. Other
+//! programs may write either, so both are checked for contradictions.
 
 use super::record::{RawRecord, joliet_name, primary_name};
 use super::susp::RockRidge;

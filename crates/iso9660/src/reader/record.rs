@@ -1,4 +1,5 @@
-//! Parsing of directory records (ECMA-119 9.1) and of the names in them.
+//! Parsing of directory records (ECMA-119 9.1) and of the names in them. Records come from an untrusted medium, so
+//! each field is checked before it is used.
 
 use crate::format::{FLAG_DIRECTORY, FLAG_MORE_SECTIONS, RECORD_HEAD_LEN, SectorRun};
 

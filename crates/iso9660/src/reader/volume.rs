@@ -1,4 +1,5 @@
 //! Parsing of volume descriptors (ECMA-119 8): [`read`] returns the roots of both trees and the names of the volume.
+//! Descriptors come from an untrusted medium, so values that are stored twice must agree.
 
 use super::medium::read_sector;
 use super::record::{RawRecord, both16, both32};
@@ -63,7 +64,7 @@ pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, Imag
 }
 
 fn info(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<VolumeInfo, ImageReadError> {
-    let sectors = both32(&sector[80..88]).ok_or(disagree(offset))?;
+    let sectors = both32(&sector[80..88]).ok_or(disagreement_error(offset))?;
     let size = u64::from(sectors) * SECTOR_SIZE;
     Ok(VolumeInfo {
         id: text(&sector[40..72]),
@@ -73,7 +74,7 @@ fn info(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<VolumeInfo, ImageReadE
 }
 
 fn root(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<SectorRun, ImageReadError> {
-    if both16(&sector[128..132]).ok_or(disagree(offset))? != 2048 {
+    if both16(&sector[128..132]).ok_or(disagreement_error(offset))? != 2048 {
         return Err(ImageReadError::Descriptor {
             offset,
             problem: "the logical block size is not 2048 bytes",
@@ -85,7 +86,7 @@ fn root(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<SectorRun, ImageReadEr
         .map_err(|problem| ImageReadError::Descriptor { offset, problem })
 }
 
-fn disagree(offset: u64) -> ImageReadError {
+fn disagreement_error(offset: u64) -> ImageReadError {
     ImageReadError::Descriptor {
         offset,
         problem: "the two byte orders of a number disagree",

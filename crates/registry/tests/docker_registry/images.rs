@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use progress::ProgressSink;
 use registry::{
     BlobContent, BlobPush, Client, Error, Event, KnownContent, ManifestPush, PushJob,
     RepositoryPath,
 };
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
-use watch::Tell;
 
 pub(crate) const MIB: usize = 1024 * 1024;
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -265,6 +265,6 @@ pub(crate) fn seeded(seed: u64) -> (Job, Vec<Bytes>) {
 }
 
 /// A progress sink that ignores all events.
-pub(crate) fn silent() -> Tell<'static, Event> {
+pub(crate) fn silent() -> ProgressSink<'static, Event> {
     &|_| ()
 }

@@ -18,7 +18,7 @@ async fn probe(client: &Client, known: &KnownContent, largest: Option<u64>) -> A
     let at = repository("apps/probe");
     let asked = PushProbe {
         repository: &at,
-        mountable: known.twice(),
+        mountable: known.find_duplicate(),
         largest,
     };
     client.probe(&asked).await.unwrap()

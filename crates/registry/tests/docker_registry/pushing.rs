@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use registry::{Arrival, Event, ManifestOutcome, Reference, push};
+use registry::{BlobArrival, Event, ManifestOutcome, Reference, push};
 use schemas::{Digest, Tag};
 
 use crate::images::{Job, MIB, digest_of, has_blob, may_push, noise, repository, silent};
@@ -193,7 +193,7 @@ async fn a_killed_registry_costs_only_what_was_missing() {
             matches!(
                 event,
                 Event::BlobInPlace {
-                    arrival: Arrival::Uploaded,
+                    arrival: BlobArrival::Uploaded,
                     ..
                 }
             )

@@ -1,18 +1,8 @@
 //! Tests of releases that are packaged unchanged: images that are found, open decisions, and the files of the tree.
 
-use manifests::PassedOver;
+use manifests::SkippedFile;
 
 use super::*;
-
-fn try_carry(text: &str) -> Result<SourceTree, ReleaseError> {
-    let release = release(&[("release.yaml", text.as_bytes())]);
-    carry(&release, &Wishes::default())
-}
-
-#[track_caller]
-fn carried(text: &str) -> SourceTree {
-    try_carry(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
-}
 
 fn abouts(tree: &SourceTree) -> Vec<&str> {
     tree.notes.iter().map(|note| note.about.as_str()).collect()
@@ -89,7 +79,11 @@ fn a_program_that_may_create_pods_is_told_to_have_images_of_its_own() {
     };
     let carried = |verb: &str| {
         let text = format!("{DEPLOYMENT}{}", rights(verb));
-        carry(&release(&[("a.yaml", text.as_bytes())]), &Wishes::default()).unwrap()
+        carry(
+            &release(&[("a.yaml", text.as_bytes())]),
+            &InitOptions::default(),
+        )
+        .unwrap()
     };
     let tree = carried("create");
     assert_eq!(abouts(&tree), ["images that programs start"]);
@@ -115,12 +109,12 @@ fn what_is_no_object_is_not_carried_or_said() {
         ("kustomization.yaml", "is a recipe"),
     ];
     files.passed_over = passed_over
-        .map(|(file, why)| PassedOver {
+        .map(|(file, why)| SkippedFile {
             file: file.to_owned(),
             why,
         })
         .to_vec();
-    let tree = carry(&files, &Wishes::default()).unwrap();
+    let tree = carry(&files, &InitOptions::default()).unwrap();
     assert_eq!(
         paths(&tree),
         [
@@ -156,7 +150,7 @@ fn a_file_has_a_name_under_which_it_is_read_again() {
         ("kustomization.yaml", "manifests/kustomization.yaml.yaml"),
     ] {
         let release = release(&[(name, DEPLOYMENT.as_bytes())]);
-        let tree = carry(&release, &Wishes::default()).unwrap();
+        let tree = carry(&release, &InitOptions::default()).unwrap();
         assert!(paths(&tree).contains(&path), "{name}");
     }
 }
@@ -319,4 +313,24 @@ fn what_pack_refuses_and_webhooks_that_stop_everything_are_said() {
             "MutatingWebhookConfiguration `all`"
         ]
     );
+}
+
+#[test]
+fn a_name_and_version_that_cannot_be_found_are_asked_for() {
+    let text = DEPLOYMENT
+        .replace("app-operator", "App.Operator")
+        .replace("namespace: apps", "namespace: Apps");
+    let message = refused(&text);
+    assert!(
+        message.contains("gives no name") && message.contains("`App.Operator`"),
+        "{message}"
+    );
+    let text = DEPLOYMENT.replace("v1.2.3", "2024-rc");
+    let message = refused(&text);
+    assert!(
+        message.contains("gives no version") && message.contains("(found: `2024-rc`)"),
+        "{message}"
+    );
+    let long = DEPLOYMENT.replace("app-operator", &"a".repeat(60));
+    assert!(refused(&long).contains("cannot have this name"));
 }

@@ -292,19 +292,19 @@ impl HelmfileReader for Fake {
         Ok(HelmfileReleases::read(self.embedded.as_bytes(), "prod")?)
     }
 
-    fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), ReleaseError> {
+    fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, CopiedFile), ReleaseError> {
         let name = path.file_name().unwrap().to_str().unwrap();
         let bytes = path.to_str().unwrap().as_bytes().to_vec();
         let outside = path.to_str().unwrap().contains("/../");
         let says = self.says(path.display().to_string(), name);
-        Ok((says, Copied { bytes, outside }))
+        Ok((says, CopiedFile { bytes, outside }))
     }
 
     fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, ReleaseError> {
         Ok(self.says(source.to_string(), "search"))
     }
 
-    fn file(&mut self, path: &Path) -> Result<Copied, ReleaseError> {
+    fn file(&mut self, path: &Path) -> Result<CopiedFile, ReleaseError> {
         let path = path.to_str().unwrap();
         self.read.push(path.to_owned());
         let text = match path {
@@ -314,15 +314,15 @@ impl HelmfileReader for Fake {
             "/shop/helmfile.yaml" => "releases: [{values: [{a: ref+vault://a/b}]}]",
             _ => "a: 1",
         };
-        Ok(Copied {
+        Ok(CopiedFile {
             bytes: text.into(),
             outside: path.contains("/../"),
         })
     }
 }
 
-fn tree_of(fake: &mut Fake, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
-    carry_helmfile("helmfile.yaml.gotmpl", "shop", wishes, fake)
+fn tree_of(fake: &mut Fake, options: &InitOptions) -> Result<SourceTree, ReleaseError> {
+    carry_helmfile("helmfile.yaml.gotmpl", "shop", options, fake)
 }
 
 /// Returns the text of NOTES.md, up to the first full stop of each note.
@@ -337,7 +337,7 @@ fn told(tree: &SourceTree) -> Vec<String> {
 
 #[test]
 fn a_tree_has_each_release_with_its_values() {
-    let tree = tree_of(&mut Fake::new(NAMED, EMBEDDED), &Wishes::default()).unwrap();
+    let tree = tree_of(&mut Fake::new(NAMED, EMBEDDED), &InitOptions::default()).unwrap();
     assert_eq!(tree.id.to_string(), "shop-0.1.0");
     let text = String::from_utf8(tree.files["solution.yaml"].clone()).unwrap();
     let (_, charts) = text.split_once("  charts:\n").unwrap();
@@ -389,12 +389,11 @@ fn a_tree_has_each_release_with_its_values() {
             "- **old**: `installed: false`",
         ]
     );
-    let wishes = Wishes {
+    let options = InitOptions {
         name: Some("other".parse().unwrap()),
         version: Some("2.0.0".parse().unwrap()),
-        deployment: None,
     };
-    let tree = tree_of(&mut Fake::new(NAMED, EMBEDDED), &wishes).unwrap();
+    let tree = tree_of(&mut Fake::new(NAMED, EMBEDDED), &options).unwrap();
     assert_eq!(tree.id.to_string(), "other-2.0.0");
     assert!(tree.notes.iter().all(|note| note.about != "version"));
 }
@@ -403,7 +402,7 @@ fn a_tree_has_each_release_with_its_values() {
 #[test]
 fn files_are_read_before_stores_and_charts() {
     let mut fake = Fake::new(NAMED, EMBEDDED);
-    tree_of(&mut fake, &Wishes::default()).unwrap();
+    tree_of(&mut fake, &InitOptions::default()).unwrap();
     assert_eq!(
         fake.read,
         [
@@ -431,7 +430,7 @@ fn what_comes_from_elsewhere_and_what_imports_do_themselves_is_told() {
         ))
     };
     let mut fake = Fake::new(&state("../../b.yaml"), &state("{a: 1}"));
-    let tree = tree_of(&mut fake, &Wishes::default()).unwrap();
+    let tree = tree_of(&mut fake, &InitOptions::default()).unwrap();
     assert_eq!(
         told(&tree)[6..],
         [
@@ -471,7 +470,7 @@ fn releases_that_fit_no_solution_are_refused() {
         ),
     ] {
         let mut fake = Fake::new(&printed(&text), &printed(&text));
-        let error = tree_of(&mut fake, &Wishes::default()).unwrap_err();
+        let error = tree_of(&mut fake, &InitOptions::default()).unwrap_err();
         let source = error.source().map(ToString::to_string);
         let said = format!("{error}: {}", source.unwrap_or_default());
         assert!(said.contains(words), "{said}");
@@ -486,7 +485,7 @@ fn releases_that_fit_no_solution_are_refused() {
     }
     // Two releases of the same chart share one file.
     let same = printed("releases: [{name: a, chart: ./web}, {name: b, chart: ./web}]");
-    let tree = tree_of(&mut Fake::new(&same, &same), &Wishes::default()).unwrap();
+    let tree = tree_of(&mut Fake::new(&same, &same), &InitOptions::default()).unwrap();
     let files: Vec<PathBuf> = tree.files.keys().map(PathBuf::from).collect();
     let expected = ["NOTES.md", "charts/web-1.2.3.tgz", "solution.yaml"];
     assert_eq!(files, expected.map(PathBuf::from));

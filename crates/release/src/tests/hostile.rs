@@ -54,7 +54,7 @@ fn bombs_and_floods_are_refused_with_their_place() {
     let images = (0..2_001).map(|number| format!("quay.io/org/x:{number},"));
     let images: String = images.collect();
     refuses(
-        &operator(&format!("args: ['{images}']")),
+        &with_fields(&format!("args: ['{images}']")),
         &["more than 2000 images"],
     );
 }
@@ -70,56 +70,11 @@ fn what_is_no_release_is_refused_with_its_place() {
         ],
     );
     refuses(
-        &format!("{DEPLOYMENT}{}", crd("../../../etc/passwd.x")),
-        &[
-            "`release.yaml`, document 2 (line 13) contains CustomResourceDefinition `../../../etc/passwd.x`",
-            "correct `metadata.name`",
-        ],
-    );
-    for name in ["a/b.app.test", "A.app.test", "", "-"] {
-        let named =
-            crd("tests.app.test").replace("{name: tests.app.test}", &format!("{{name: '{name}'}}"));
-        refuses(
-            &format!("{DEPLOYMENT}{named}"),
-            &[
-                &format!("CustomResourceDefinition `{name}`"),
-                "correct `metadata.name`",
-            ],
-        );
-    }
-    refuses(
         &format!("{DEPLOYMENT}---\na: {{{{ .Values.x }}}}\n"),
         &["document 2 (line 13)", "template"],
     );
-    refuses(
-        "",
-        &["no Deployment of the release has the argument `--config`"],
-    );
-    for image in ["", "QUAY"] {
-        let text = DEPLOYMENT.replace("quay.io/org/app:v1.2.3", &format!("'{image}'"));
-        refuses(
-            &text,
-            &[&format!(
-                "document 1 (line 1): Deployment `app-operator` has the image `{image}`, which is not a valid reference"
-            )],
-        );
-    }
-    refuses(
-        &operator("args: ['$(image:nothing)']"),
-        &[
-            "does not fit a Solution",
-            "spec.operator.args[0]: no image has the name `nothing`",
-        ],
-    );
-    refuses(
-        &operator("env: [{name: A, value: 5}]"),
-        &[
-            "does not fit a Solution",
-            "has a `value` that is not a string",
-        ],
-    );
     let bytes = release(&[("a.yaml", b"a: 1\nb: \xff\n")]);
-    let error = draft(&bytes, &Wishes::default()).unwrap_err();
+    let error = carry(&bytes, &InitOptions::default()).unwrap_err();
     let cause = error.source().unwrap().to_string();
     assert!(
         error.to_string().starts_with("`a.yaml`") && cause.contains("line 2"),
@@ -131,25 +86,21 @@ fn what_is_no_release_is_refused_with_its_place() {
 #[test]
 fn names_cannot_break_out_of_what_is_written() {
     let name = r#""x\n  version: 9.9.9\n# \u2028`**[a](b)\u001b[2J""#;
-    let text = operator(&format!(
-        "args: [{name}]\nenv: [{{name: A, value: {name}}}]"
+    let text = with_fields(&format!(
+        "args: [{name}, 'http://app.apps/']\nenv: [{{name: A, value: {name}}}]"
     ))
     .replace("name: app-operator", &format!("name: {name}"))
     .replace("v1.2.3}", "v1.2.3, app.kubernetes.io/name: app}");
-    let draft = drafted(&text);
-    assert_eq!(draft.id.to_string(), "app-1.2.3");
-    assert_eq!(
-        block(&draft).args[0].lines().nth(1),
-        Some("  version: 9.9.9")
-    );
-    for text in
-        ["solution.yaml", "NOTES.md"].map(|file| std::str::from_utf8(&draft.files[file]).unwrap())
-    {
+    let tree = carried(&text);
+    assert_eq!(tree.id.to_string(), "app-1.2.3");
+    for file in ["solution.yaml", "NOTES.md"] {
+        let text = std::str::from_utf8(&tree.files[file]).unwrap();
         assert!(
             !text.contains('\u{1b}') && !text.contains("\n  version: 9.9.9"),
             "{text}"
         );
+        assert!(text.contains("version: 9.9.9"), "{text}");
     }
-    let read = SolutionSource::from_slice(&draft.files["solution.yaml"]).unwrap();
-    assert_eq!(read, draft.source);
+    let read = SolutionSource::from_slice(&tree.files["solution.yaml"]).unwrap();
+    assert_eq!(read, tree.source);
 }

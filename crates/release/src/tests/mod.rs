@@ -4,15 +4,12 @@
 mod carried;
 mod helmfile;
 mod hostile;
-mod operator;
 mod upstream;
 
 use std::error::Error as _;
 
-use manifests::{ManifestFile, ManifestFiles, ManifestsError};
-use schemas::{Operator, OperatorScope};
-
 use super::*;
+use manifests::{ManifestFile, ManifestFiles, ManifestsError};
 
 const DEPLOYMENT: &str = "
 apiVersion: apps/v1
@@ -28,34 +25,13 @@ spec:
           command: [/manager, --config=/etc/config/operator.yaml]
 ";
 
-/// A release whose operator's container has more fields.
-fn operator(more: &str) -> String {
+/// Returns a release whose container has more fields.
+fn with_fields(more: &str) -> String {
     let more: Vec<String> = more
         .lines()
         .map(|line| format!("          {line}\n"))
         .collect();
     format!("{DEPLOYMENT}{}", more.concat())
-}
-
-fn role(kind: &str, name: &str, rule: &str) -> String {
-    let api = "rbac.authorization.k8s.io/v1";
-    format!(
-        "---\napiVersion: {api}\nkind: {kind}\nmetadata: {{name: {name}, namespace: apps}}\nrules: [{rule}]\n"
-    )
-}
-
-fn binding(kind: &str, role_kind: &str, role: &str, account: &str) -> String {
-    let api = "rbac.authorization.k8s.io";
-    format!(
-        "---\napiVersion: {api}/v1\nkind: {kind}\nmetadata: {{name: {role}-{kind}, namespace: apps}}\nroleRef: {{apiGroup: {api}, kind: {role_kind}, name: {role}}}\nsubjects: [{{kind: ServiceAccount, name: {account}, namespace: apps}}]\n"
-    )
-}
-
-fn crd(name: &str) -> String {
-    let (plural, group) = name.split_once('.').unwrap();
-    format!(
-        "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {name}}}\nspec: {{group: {group}, scope: Namespaced, names: {{plural: {plural}, kind: X}}}}\n"
-    )
 }
 
 fn release(files: &[(&str, &[u8])]) -> ManifestFiles {
@@ -70,20 +46,20 @@ fn release(files: &[(&str, &[u8])]) -> ManifestFiles {
     }
 }
 
-fn try_draft(text: &str) -> Result<SourceTree, ReleaseError> {
+fn try_carry(text: &str) -> Result<SourceTree, ReleaseError> {
     let release = release(&[("release.yaml", text.as_bytes())]);
-    draft(&release, &Wishes::default())
+    carry(&release, &InitOptions::default())
 }
 
 #[track_caller]
-fn drafted(text: &str) -> SourceTree {
-    try_draft(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
+fn carried(text: &str) -> SourceTree {
+    try_carry(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
 }
 
 /// Returns the message of an error and its cause.
 #[track_caller]
 fn refused(text: &str) -> String {
-    let error = try_draft(text).unwrap_err();
+    let error = try_carry(text).unwrap_err();
     assert!(
         !matches!(error, ReleaseError::Manifests(ManifestsError::Read(_))),
         "{error}"
@@ -92,25 +68,7 @@ fn refused(text: &str) -> String {
     format!("{error}{}", cause.unwrap_or_default())
 }
 
-fn block(draft: &SourceTree) -> &Operator {
-    draft.source.spec.operator.as_ref().unwrap()
-}
-
-fn places(draft: &SourceTree) -> Vec<String> {
-    let images = draft.source.spec.images.iter();
+fn places(tree: &SourceTree) -> Vec<String> {
+    let images = tree.source.spec.images.iter();
     images.map(|image| image.place().to_string()).collect()
-}
-
-/// Returns the only note about a subject.
-#[track_caller]
-fn note<'a>(draft: &'a SourceTree, about: &str) -> &'a Note {
-    let mut notes = draft.notes.iter().filter(|note| note.about == about);
-    match (notes.next(), notes.next()) {
-        (Some(note), None) => note,
-        _ => panic!("not one note about {about}: {:#?}", draft.notes),
-    }
-}
-
-fn roles(draft: &SourceTree) -> &str {
-    std::str::from_utf8(&draft.files[archive::ROLE]).unwrap()
 }

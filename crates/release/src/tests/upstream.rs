@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use iso9660::{
     ContentId, Input, InputFile, Layout, Timestamp, Volume, WriteAt as _, plan, write_metadata,
 };
-use watch::{Cancel, Watch};
+use progress::{Cancel, Watch};
 
 use super::*;
 use crate::upstream::{UpstreamArchive, UpstreamError, is_image};
@@ -70,10 +70,14 @@ fn archive(manifest: &str, more: &[(&str, &[u8])]) -> fs::File {
     image(&files)
 }
 
-fn try_convert(image: &fs::File, wishes: &Wishes, to: &Path) -> Result<SourceTree, UpstreamError> {
+fn try_convert(
+    image: &fs::File,
+    options: &InitOptions,
+    to: &Path,
+) -> Result<SourceTree, UpstreamError> {
     let size = image.metadata().unwrap().len();
     let archive = UpstreamArchive::read(image, size)?;
-    let conversion = archive.convert("shop.iso", wishes)?;
+    let conversion = archive.convert("shop.iso", options)?;
     conversion.write(to, &Watch::silent(Cancel::never()))?;
     Ok(conversion.tree)
 }
@@ -81,7 +85,7 @@ fn try_convert(image: &fs::File, wishes: &Wishes, to: &Path) -> Result<SourceTre
 /// Returns the tree of an archive, and the files that are written below `to`.
 #[track_caller]
 fn convert(image: &fs::File, to: &Path) -> SourceTree {
-    try_convert(image, &Wishes::default(), to)
+    try_convert(image, &InitOptions::default(), to)
         .unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
 }
 
@@ -226,12 +230,11 @@ fn without_the_operators_image_there_is_no_operator() {
 #[test]
 fn a_solution_under_another_name_runs_the_same_program() {
     let to = tempfile::tempdir().unwrap();
-    let wishes = Wishes {
+    let options = InitOptions {
         name: Some("store".parse().unwrap()),
         version: Some("2.0.0".parse().unwrap()),
-        deployment: None,
     };
-    let tree = try_convert(&archive(MANIFEST, &[]), &wishes, to.path()).unwrap();
+    let tree = try_convert(&archive(MANIFEST, &[]), &options, to.path()).unwrap();
     assert_eq!(tree.id.to_string(), "store-2.0.0");
     let operator = tree.source.spec.operator.unwrap();
     let command = ["shop-operator", "--config=/etc/config/operator.yaml"];
@@ -244,7 +247,7 @@ fn a_damaged_blob_leaves_nothing() {
     let image = archive(MANIFEST, &[(&wrong, b"blob of another name")]);
     let above = tempfile::tempdir().unwrap();
     let to = above.path().join("tree");
-    let error = try_convert(&image, &Wishes::default(), &to).unwrap_err();
+    let error = try_convert(&image, &InitOptions::default(), &to).unwrap_err();
     assert!(
         matches!(&error, UpstreamError::Damaged { path, .. } if *path == wrong),
         "{error}"
@@ -258,7 +261,9 @@ fn a_tree_is_there_when_it_is_whole() {
     let image = archive(MANIFEST, &[]);
     let size = image.metadata().unwrap().len();
     let conversion = UpstreamArchive::read(&image, size).unwrap();
-    let conversion = conversion.convert("shop.iso", &Wishes::default()).unwrap();
+    let conversion = conversion
+        .convert("shop.iso", &InitOptions::default())
+        .unwrap();
     let above = tempfile::tempdir().unwrap();
     let (new, empty) = (above.path().join("new"), above.path().join("empty"));
     fs::create_dir(&empty).unwrap();
@@ -270,7 +275,7 @@ fn a_tree_is_there_when_it_is_whole() {
         };
         let watch = Watch {
             tell: &look,
-            cancel: Cancel::when(&interrupted),
+            cancel: Cancel::from_flag(&interrupted),
         };
         let error = conversion.write(to, &watch).unwrap_err();
         assert!(matches!(error, UpstreamError::Interrupted(_)), "{error}");
@@ -296,7 +301,7 @@ fn a_tree_is_there_when_it_is_whole() {
 fn what_is_no_archive_of_upstreams_is_refused_by_what_it_is() {
     let refused = |image: &fs::File| {
         let to = tempfile::tempdir().unwrap();
-        let error = try_convert(image, &Wishes::default(), to.path()).unwrap_err();
+        let error = try_convert(image, &InitOptions::default(), to.path()).unwrap_err();
         assert_eq!(fs::read_dir(to.path()).unwrap().count(), 0, "{error}");
         error
     };

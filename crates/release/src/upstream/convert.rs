@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iso9660::ReadAt;
-use manifests::shown;
+use manifests::display_text;
 use schemas::limits::YAML_SIZE;
 use schemas::{
     ArchivePath, ImagePlace, ImageSource, Operator, OperatorImage, OperatorScope, SecurityContext,
@@ -16,7 +16,7 @@ use super::manifest::UpstreamManifest;
 use super::{UpstreamError, bytes};
 use crate::notes::{self, Note, NoteWeight};
 use crate::paths::{NOTES, SOURCE};
-use crate::{ReleaseError, SourceTree, Wishes, empty_source, write};
+use crate::{InitOptions, ReleaseError, SourceTree, empty_source, write};
 
 /// Drafts the tree, without the images' files.
 pub(super) fn tree(
@@ -24,9 +24,9 @@ pub(super) fn tree(
     contents: &UpstreamContents,
     manifest: &UpstreamManifest,
     called: &str,
-    wishes: &Wishes,
+    options: &InitOptions,
 ) -> Result<SourceTree, UpstreamError> {
-    let id = id(manifest, wishes)?;
+    let id = id(manifest, options)?;
     let mut notes = Vec::new();
     let source = source(&id, contents, manifest, &mut notes);
     let mut files = operator_files(medium, contents, &source, &mut notes)?;
@@ -53,10 +53,10 @@ pub(super) fn tree(
 }
 
 /// Returns the name and version of the Solution.
-fn id(manifest: &UpstreamManifest, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
-    let found = |text: &str| shown(text);
-    let name = wishes.name.clone().or_else(|| manifest.name.parse().ok());
-    let version = wishes.version.clone();
+fn id(manifest: &UpstreamManifest, options: &InitOptions) -> Result<SolutionId, ReleaseError> {
+    let found = |text: &str| display_text(text);
+    let name = options.name.clone().or_else(|| manifest.name.parse().ok());
+    let version = options.version.clone();
     let version = version.or_else(|| manifest.version.parse().ok());
     let name = name.ok_or_else(|| ReleaseError::NoName(found(&manifest.name)))?;
     let version = version.ok_or_else(|| ReleaseError::NoVersion(found(&manifest.version)))?;
@@ -100,7 +100,7 @@ fn operator(
 ) -> Option<Operator> {
     let mut places = contents.images.keys();
     let Some(place) = places.find(|place| place.to_string() == manifest.operator) else {
-        let (operator, field) = (shown(&manifest.operator), "spec.operator");
+        let (operator, field) = (display_text(&manifest.operator), "spec.operator");
         let note = if manifest.is_operator_named {
             let text = format!(
                 "the operator's image `{operator}` is not in the archive: add the image and the operator, or pack without an operator"
@@ -155,7 +155,11 @@ fn operator_files(
         } else {
             let text =
                 "its name is not valid in an archive: copy the file manually under another name";
-            notes.push(Note::new(NoteWeight::Decide, shown(&entry.path), text));
+            notes.push(Note::new(
+                NoteWeight::Decide,
+                display_text(&entry.path),
+                text,
+            ));
         }
     }
     if files.is_empty() {
@@ -178,7 +182,7 @@ fn leave(contents: &UpstreamContents, manifest: &UpstreamManifest, notes: &mut V
         .filter(|image| !there.contains(*image))
     {
         let text = "spec.images of the archive lists it, but the archive does not contain it";
-        notes.push(Note::new(NoteWeight::Lost, shown(listed), text));
+        notes.push(Note::new(NoteWeight::Lost, display_text(listed), text));
     }
     for field in &manifest.obsolete {
         let text = "MetalK8s 2.6 and later ignore it";
@@ -189,6 +193,6 @@ fn leave(contents: &UpstreamContents, manifest: &UpstreamManifest, notes: &mut V
             1 => "a file that belongs to no image and no operator".to_owned(),
             count => format!("{count} files that belong to no image and no operator"),
         };
-        notes.push(Note::new(NoteWeight::Lost, shown(path), text));
+        notes.push(Note::new(NoteWeight::Lost, display_text(path), text));
     }
 }

@@ -9,10 +9,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use iso9660::ReadAt;
+use progress::{Progress, Watch};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use watch::{Progress, Watch};
 
 use super::UpstreamError;
 use super::contents::{ImageFile, UpstreamContents};

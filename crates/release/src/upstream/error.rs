@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use iso9660::reader::ImageReadError;
+use progress::Cancelled;
 use schemas::{Digest, yaml};
-use watch::Cancelled;
 
 use crate::ReleaseError;
 

@@ -27,7 +27,7 @@ use self::contents::UpstreamContents;
 pub use self::copy::Conversion;
 pub use self::error::UpstreamError;
 use self::manifest::UpstreamManifest;
-use crate::Wishes;
+use crate::InitOptions;
 
 /// The offset of the identifier `CD001` in the first volume descriptor, in bytes (ECMA-119 8.1.2).
 const IDENTIFIER_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE + 1;
@@ -73,13 +73,17 @@ impl<'a> UpstreamArchive<'a> {
 
     /// Converts the archive. `called` is the name of its file. The name and version are those of the manifest, unless
     /// the user chose others.
-    pub fn convert(self, called: &str, wishes: &Wishes) -> Result<Conversion<'a>, UpstreamError> {
+    pub fn convert(
+        self,
+        called: &str,
+        options: &InitOptions,
+    ) -> Result<Conversion<'a>, UpstreamError> {
         let Self {
             medium,
             contents,
             manifest,
         } = self;
-        let tree = convert::tree(medium, &contents, &manifest, called, wishes)?;
+        let tree = convert::tree(medium, &contents, &manifest, called, options)?;
         Ok(Conversion::new(tree, medium, contents))
     }
 }

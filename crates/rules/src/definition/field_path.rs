@@ -1,104 +1,113 @@
-//! Paths to fields of a schema, as in CEL rules and selectable fields: `.spec.name`, `.labels['a/b']`. The function is
-//! `ValidFieldPath` (`apiserver/schema/cel/validation.go`).
+//! Paths of fields within a definition, and the problems that are found there. Both the length of a message and the
+//! number of messages are limited, because definitions come from other publishers.
 
-use super::schema::Fields;
+use std::fmt;
 
-/// The permission to write a key in brackets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ArrayNotation {
-    Allowed,
-    Refused,
+use crate::finding::problem::Problem;
+use crate::limits::{DEFINITION_FAULTS, POINTER};
+
+/// The path of a field within a document. It is formatted only for a problem, so that traversing a valid document
+/// allocates nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FieldPath<'a> {
+    parent: Option<&'a Self>,
+    step: Step<'a>,
 }
 
-/// Returns the schema of the field that a path denotes.
-pub(super) fn find<'v>(
-    path: &str,
-    schema: Fields<'v>,
-    notation: ArrayNotation,
-) -> Result<Fields<'v>, &'static str> {
-    let mut tokens = Tokens(path);
-    let mut schema = schema;
-    while let Some(token) = tokens.next() {
-        let name = match token {
-            "." => tokens.next().ok_or("is incomplete")?.to_owned(),
-            "[" if notation == ArrayNotation::Refused => {
-                return Err("has brackets, which are not allowed here");
-            }
-            "[" => {
-                let quoted = tokens.next().ok_or("is incomplete")?;
-                let inner = quoted
-                    .strip_prefix('\'')
-                    .and_then(|text| text.strip_suffix('\''));
-                let name = unescape(inner.ok_or("has no text in single quotes in brackets")?)?;
-                if tokens.next() != Some("]") {
-                    return Err("has a bracket that is not closed");
-                }
-                name
-            }
-            _ => return Err("has a part that begins with neither `.` nor `[`"),
-        };
-        schema = if schema.has_properties() {
-            schema.property(&name).ok_or(NO_FIELD)?
-        } else {
-            schema.additional().ok_or(NO_FIELD)?
-        };
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Field(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> FieldPath<'a> {
+    pub(super) const fn root(field: &'a str) -> Self {
+        let step = Step::Field(field);
+        Self { parent: None, step }
     }
-    Ok(schema)
-}
 
-const NO_FIELD: &str = "names no field of the schema";
+    pub(super) const fn field(&'a self, field: &'a str) -> Self {
+        self.child(Step::Field(field))
+    }
 
-/// The tokens of a path: `.`, `[`, `]`, and the texts between them.
-struct Tokens<'p>(&'p str);
+    pub(super) const fn key(&'a self, key: &'a str) -> Self {
+        self.child(Step::Key(key))
+    }
 
-impl<'p> Iterator for Tokens<'p> {
-    type Item = &'p str;
+    pub(super) const fn index(&'a self, index: usize) -> Self {
+        self.child(Step::Index(index))
+    }
 
-    fn next(&mut self) -> Option<&'p str> {
-        let rest = self.0;
-        let end = if rest.starts_with('\'') {
-            quoted(rest)
-        } else {
-            match rest.find(['.', '[', ']']) {
-                Some(0) => 1,
-                Some(end) => end,
-                None => rest.len(),
-            }
-        };
-        let (token, rest) = rest.split_at(end);
-        self.0 = rest;
-        (!token.is_empty()).then_some(token)
+    const fn child(&'a self, step: Step<'a>) -> Self {
+        let parent = Some(self);
+        Self { parent, step }
     }
 }
 
-/// Returns the length of a text in single quotes.
-fn quoted(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let closing = (1..bytes.len()).find(|at| bytes[*at] == b'\'' && bytes[at - 1] != b'\\');
-    closing.map_or(text.len(), |at| at + 1)
+impl fmt::Display for FieldPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        match self.step {
+            Step::Field(field) if self.parent.is_some() => write!(f, ".{field}"),
+            Step::Field(field) => f.write_str(field),
+            Step::Key(key) => write!(f, "[{key}]"),
+            Step::Index(index) => write!(f, "[{index}]"),
+        }
+    }
 }
 
-fn unescape(text: &str) -> Result<String, &'static str> {
-    let mut unescaped = String::new();
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        let meant = match character {
-            '\\' => match characters.next() {
-                Some('a') => '\x07',
-                Some('b') => '\x08',
-                Some('f') => '\x0c',
-                Some('n') => '\n',
-                Some('r') => '\r',
-                Some('t') => '\t',
-                Some('v') => '\x0b',
-                Some(itself @ ('\'' | '\\')) => itself,
-                // The API server keeps a single backslash at the end.
-                None => '\\',
-                Some(_) => return Err("has an unknown escape in its quotes"),
-            },
-            other => other,
-        };
-        unescaped.push(meant);
+/// The share of a message's characters for the description of the problem. The path takes the rest.
+const WORDS: usize = 100;
+
+fn cut(mut text: String, characters: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(characters) {
+        text.truncate(end);
+        text.push('…');
     }
-    Ok(unescaped)
+    text
+}
+
+/// The problems of one kind in a definition. Only the first [`DEFINITION_FAULTS`] are kept, and the remaining ones are
+/// counted.
+#[derive(Debug)]
+pub(super) struct ProblemList {
+    kind: fn(String) -> Problem,
+    list: Vec<Problem>,
+    omitted: usize,
+}
+
+impl ProblemList {
+    pub(super) const fn new(kind: fn(String) -> Problem) -> Self {
+        Self {
+            kind,
+            list: Vec::new(),
+            omitted: 0,
+        }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(super) fn add(&mut self, path: &FieldPath<'_>, words: impl fmt::Display) {
+        if self.list.len() == DEFINITION_FAULTS {
+            self.omitted += 1;
+            return;
+        }
+        // A key, or a text in the description, may be as long as the file.
+        let path = cut(path.to_string(), POINTER - WORDS);
+        let words = cut(words.to_string(), WORDS);
+        self.list.push((self.kind)(format!("{path}: {words}")));
+    }
+
+    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+        if self.omitted > 0 {
+            let words = format!("and {} more of the same kind", self.omitted);
+            self.list.push((self.kind)(words));
+        }
+        self.list
+    }
 }

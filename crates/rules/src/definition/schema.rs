@@ -1,110 +1,328 @@
-//! Access to the fields of a schema in a definition, after `shape.rs` has checked their types.
+//! Checks that schemas are structural: each field has one type, defined at the field itself, and the clauses of
+//! `allOf`, `anyOf`, `oneOf` and `not` restrict values without defining structure. The functions are
+//! `ValidateStructural` (`apiserver/schema/validation.go`; the last check is in `complete.go`) and, for unsupported
+//! fields, `ValidateCustomResourceDefinitionOpenAPISchema` (`apis/apiextensions/validation/validation.go`).
 
 use serde_json::Value;
 
-/// The fields that every resource has, and that the API server defines itself.
-pub(super) const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
+use super::field_path::{FieldPath, ProblemList};
+use super::fields::Fields;
 
-/// A schema, or another mapping of a definition. As in the API server, a field with the value null counts as missing.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'v>(pub(super) &'v Value);
+const TYPES: [&str; 6] = ["string", "number", "integer", "boolean", "array", "object"];
+/// The fields that definitions cannot have, even if they are empty.
+const UNSUPPORTED: [&str; 3] = ["$ref", "additionalItems", "dependencies"];
+/// The fields that definitions cannot have. An empty text or mapping counts as missing.
+const UNSUPPORTED_UNLESS_EMPTY: [&str; 4] = ["id", "$schema", "definitions", "patternProperties"];
 
-impl<'v> Fields<'v> {
-    pub(super) fn get(self, field: &str) -> Option<&'v Value> {
-        self.0.get(field).filter(|value| !value.is_null())
+/// The fields that clauses cannot have. A field that is empty or false counts as missing.
+const NOT_IN_CLAUSES: [&str; 7] = [
+    "type",
+    "title",
+    "description",
+    "nullable",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+];
+/// The fields that clauses cannot have, even if they are empty or false.
+const NEVER_IN_CLAUSES: [&str; 3] = ["default", "x-kubernetes-list-type", "x-kubernetes-map-type"];
+/// The lists that clauses cannot have. An empty list counts as missing.
+const LISTS_NOT_IN_CLAUSES: [&str; 2] = ["x-kubernetes-list-map-keys", "x-kubernetes-validations"];
+
+/// The position of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Root,
+    Nested,
+}
+
+/// Checks the schema of a version.
+pub(super) fn check(schema: Fields<'_>, path: &FieldPath<'_>, problems: &mut ProblemList) {
+    if schema.flag("nullable") {
+        problems.add(&path.field("nullable"), "cannot be true at the root");
     }
+    check_level(schema, Level::Root, path, problems);
+    // The API server compares only the clauses of the root with the structure outside of them.
+    check_counterparts(schema, schema, path, problems);
+}
 
-    pub(super) fn has(self, field: &str) -> bool {
-        self.get(field).is_some()
+/// Checks a schema, and those of its items and properties (`validateStructuralInvariants`).
+fn check_level(schema: Fields<'_>, level: Level, path: &FieldPath<'_>, problems: &mut ProblemList) {
+    if let Some(items) = schema.items() {
+        check_level(items, Level::Nested, &path.field("items"), problems);
+    } else if schema.kind() == "array" {
+        let words = "is missing: an array must define its items";
+        problems.add(&path.field("items"), words);
     }
-
-    /// Returns the text of a field, or an empty text if it is missing.
-    pub(super) fn text(self, field: &str) -> &'v str {
-        self.optional_text(field).unwrap_or_default()
+    let properties = path.field("properties");
+    for (name, property) in schema.properties() {
+        check_level(property, Level::Nested, &properties.key(name), problems);
     }
+    check_additional(schema, level, path, problems);
+    check_type(schema, level, path, problems);
+    check_resource(schema, level, path, problems);
+    check_supported(schema, path, problems);
+    check_clauses(schema, path, problems);
+}
 
-    pub(super) fn optional_text(self, field: &str) -> Option<&'v str> {
-        self.get(field)?.as_str()
+fn check_additional(
+    schema: Fields<'_>,
+    level: Level,
+    path: &FieldPath<'_>,
+    problems: &mut ProblemList,
+) {
+    let Some(additional) = schema.get("additionalProperties") else {
+        return;
+    };
+    let path = path.field("additionalProperties");
+    if level == Level::Root {
+        problems.add(&path, "cannot be at the root");
     }
-
-    pub(super) fn flag(self, field: &str) -> bool {
-        self.get(field) == Some(&Value::Bool(true))
+    if schema.is_embedded() {
+        problems.add(&path, "cannot be in an embedded resource");
     }
-
-    pub(super) fn whole(self, field: &str) -> Option<i64> {
-        self.get(field)?.as_i64()
+    if schema.has_properties() && *additional != Value::Bool(true) {
+        problems.add(&path, "cannot be combined with properties");
     }
-
-    pub(super) fn number(self, field: &str) -> Option<f64> {
-        self.get(field)?.as_f64()
+    if let Some(schema) = schema.additional() {
+        check_level(schema, Level::Nested, &path, problems);
     }
+}
 
-    pub(super) fn list(self, field: &str) -> &'v [Value] {
-        let list = self.get(field).and_then(Value::as_array);
-        list.map(Vec::as_slice).unwrap_or_default()
+fn check_type(schema: Fields<'_>, level: Level, path: &FieldPath<'_>, problems: &mut ProblemList) {
+    let type_path = path.field("type");
+    let kind = schema.kind();
+    let is_free = schema.is_int_or_string() || schema.preserves_unknown_fields();
+    if schema.is_embedded() && kind != "object" {
+        problems.add(&type_path, "must be `object` in an embedded resource");
+    } else if kind.is_empty() && !is_free {
+        let words = "is missing: the root and every field and item must have a type";
+        problems.add(&type_path, words);
     }
-
-    pub(super) fn texts(self, field: &str) -> impl Iterator<Item = &'v str> {
-        let texts = self.list(field).iter();
-        texts.map(|text| text.as_str().unwrap_or_default())
+    if level == Level::Root && !matches!(kind, "" | "object") {
+        let words = format_args!("is `{kind}`; the root must be an object");
+        problems.add(&type_path, words);
     }
-
-    pub(super) fn fields(self, field: &str) -> Option<Self> {
-        self.get(field).map(Fields)
+    if schema.is_int_or_string() {
+        let others = [
+            "x-kubernetes-preserve-unknown-fields",
+            "x-kubernetes-embedded-resource",
+        ];
+        for other in others.into_iter().filter(|field| schema.flag(field)) {
+            let words = "cannot be combined with x-kubernetes-int-or-string";
+            problems.add(&path.field(other), words);
+        }
     }
+}
 
-    /// Returns the type of a schema, or an empty text if it has none.
-    pub(super) fn kind(self) -> &'v str {
-        self.text("type")
+/// Checks the schemas of a resource's kind and metadata, at the root or in an embedded resource
+/// (`validateStructuralMetadataInvariants`).
+fn check_resource(
+    schema: Fields<'_>,
+    level: Level,
+    path: &FieldPath<'_>,
+    problems: &mut ProblemList,
+) {
+    if level != Level::Root && !schema.is_embedded() {
+        return;
     }
-
-    /// Returns the schema of a list's items.
-    pub(super) fn items(self) -> Option<Self> {
-        self.fields("items").filter(|items| items.0.is_object())
+    let properties = path.field("properties");
+    for (name, kind) in [
+        ("apiVersion", "string"),
+        ("kind", "string"),
+        ("metadata", "object"),
+    ] {
+        let property = schema.property(name);
+        if property.is_some_and(|property| property.kind() != kind) {
+            let words = format_args!("must be `{kind}` in this field of a resource");
+            problems.add(&properties.key(name).field("type"), words);
+        }
     }
+    let defines_more_than_names = |metadata: Fields<'_>| {
+        let mut names = metadata.properties().map(|(name, _)| name);
+        names.any(|name| name != "name" && name != "generateName")
+    };
+    let metadata = schema.property("metadata");
+    if level == Level::Root && metadata.is_some_and(defines_more_than_names) {
+        let words = "may define only its type, name and generateName: all other metadata is the same for all kinds";
+        problems.add(&properties.key("metadata"), words);
+    }
+    if schema.is_embedded() && !schema.preserves_unknown_fields() && !schema.has_properties() {
+        let words = "is missing: an embedded resource must have properties or x-kubernetes-preserve-unknown-fields";
+        problems.add(&properties, words);
+    }
+}
 
-    pub(super) fn properties(self) -> impl Iterator<Item = (&'v str, Self)> {
-        let properties = self
-            .get("properties")
-            .and_then(Value::as_object)
+/// Checks that a schema or a clause has no field or value that definitions do not support.
+fn check_supported(schema: Fields<'_>, path: &FieldPath<'_>, problems: &mut ProblemList) {
+    let kind = schema.kind();
+    if !kind.is_empty() && !TYPES.contains(&kind) {
+        let words = format_args!("is `{kind}`; expected one of {}", TYPES.join(", "));
+        problems.add(&path.field("type"), words);
+    }
+    let is_filled = |field: &&str| match schema.get(field) {
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Object(map)) => !map.is_empty(),
+        _ => false,
+    };
+    let unsupported = UNSUPPORTED.into_iter().filter(|field| schema.has(field));
+    let unsupported = unsupported.chain(UNSUPPORTED_UNLESS_EMPTY.into_iter().filter(is_filled));
+    for field in unsupported {
+        problems.add(&path.field(field), "is not supported");
+    }
+    if !schema.list("items").is_empty() {
+        problems.add(&path.field("items"), "is a list, not one schema");
+    }
+    if schema.flag("uniqueItems") {
+        let words = "cannot be true; use x-kubernetes-list-type: set instead";
+        problems.add(&path.field("uniqueItems"), words);
+    }
+    let preserve = "x-kubernetes-preserve-unknown-fields";
+    if schema.has(preserve) && !schema.flag(preserve) {
+        problems.add(&path.field(preserve), "cannot be false; remove it");
+    }
+}
+
+/// The fields that a clause may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClauseForm {
+    /// No type.
+    Plain,
+    /// Its `anyOf` may be the form for integers or texts, whose clauses have types.
+    WithIntOrString,
+    /// A clause of that form, which has a type.
+    Typed,
+}
+
+/// Checks the clauses of a schema (`validateValueValidation`).
+fn check_clauses(schema: Fields<'_>, path: &FieldPath<'_>, problems: &mut ProblemList) {
+    let any_is_free = is_int_or_string(schema);
+    // The form may also be in the first clause of `allOf`, which leaves `anyOf` free for other restrictions.
+    let first = schema.clauses("allOf").next();
+    let all_is_free = first.is_some_and(is_int_or_string);
+    for_each_clause(schema, path, |field, index, clause, path| {
+        let form = if all_is_free && field == "allOf" && index == 0 {
+            ClauseForm::WithIntOrString
+        } else if any_is_free && field == "anyOf" {
+            ClauseForm::Typed
+        } else {
+            ClauseForm::Plain
+        };
+        check_clause(clause, form, path, problems);
+    });
+}
+
+/// Checks that a clause does not define structure (`validateNestedValueValidation`).
+fn check_clause(
+    clause: Fields<'_>,
+    form: ClauseForm,
+    path: &FieldPath<'_>,
+    problems: &mut ProblemList,
+) {
+    let is_set = |field: &&str| {
+        let value = clause.get(field);
+        value.is_some_and(|value| *value != Value::Bool(false) && value.as_str() != Some(""))
+    };
+    let may_have = |field: &&str| form == ClauseForm::Typed && *field == "type";
+    let fields = NOT_IN_CLAUSES.into_iter().filter(is_set);
+    let fields = fields.filter(|field| !may_have(field));
+    let fields = fields.chain(
+        NEVER_IN_CLAUSES
             .into_iter()
-            .flatten();
-        properties.map(|(name, schema)| (name.as_str(), Fields(schema)))
+            .filter(|field| clause.has(field)),
+    );
+    let lists = LISTS_NOT_IN_CLAUSES.into_iter();
+    let fields = fields.chain(lists.filter(|field| !clause.list(field).is_empty()));
+    let fields = fields.chain(["additionalProperties"].into_iter().filter(is_set));
+    for field in fields {
+        let words =
+            "is not allowed in allOf, anyOf, oneOf or not: a structural schema defines it outside";
+        problems.add(&path.field(field), words);
     }
-
-    pub(super) fn has_properties(self) -> bool {
-        self.properties().next().is_some()
+    let properties = path.field("properties");
+    if clause.property("metadata").is_some() {
+        let words = "is not allowed in allOf, anyOf, oneOf or not";
+        problems.add(&properties.key("metadata"), words);
     }
-
-    pub(super) fn property(self, name: &str) -> Option<Self> {
-        let properties = self.get("properties").and_then(Value::as_object);
-        properties?.get(name).map(Fields)
+    check_supported(clause, path, problems);
+    if let Some(items) = clause.items() {
+        let path = path.field("items");
+        check_clause(items, ClauseForm::Plain, &path, problems);
     }
-
-    /// Returns the schema in `additionalProperties`, or `None` if its value is a Boolean.
-    pub(super) fn additional(self) -> Option<Self> {
-        let schema = self.fields("additionalProperties");
-        schema.filter(|schema| schema.0.is_object())
+    for (name, property) in clause.properties() {
+        let path = properties.key(name);
+        check_clause(property, ClauseForm::Plain, &path, problems);
     }
+    for_each_clause(clause, path, |field, _, inner, path| {
+        let is_typed = field == "anyOf" && form == ClauseForm::WithIntOrString;
+        let form = if is_typed {
+            ClauseForm::Typed
+        } else {
+            ClauseForm::Plain
+        };
+        check_clause(inner, form, path, problems);
+    });
+}
 
-    /// Returns the clauses of `allOf`, `anyOf` or `oneOf`.
-    pub(super) fn clauses(self, field: &str) -> impl Iterator<Item = Self> {
-        self.list(field).iter().map(Fields)
+/// Calls `call` with each clause: its field, its index, the clause, and its path.
+fn for_each_clause<'v>(
+    schema: Fields<'v>,
+    path: &FieldPath<'_>,
+    mut call: impl FnMut(&str, usize, Fields<'v>, &FieldPath<'_>),
+) {
+    for field in ["allOf", "anyOf", "oneOf"] {
+        let list = path.field(field);
+        for (index, clause) in schema.clauses(field).enumerate() {
+            call(field, index, clause, &list.index(index));
+        }
     }
-
-    pub(super) fn not(self) -> Option<Self> {
-        self.fields("not")
+    if let Some(not) = schema.not() {
+        call("not", 0, not, &path.field("not"));
     }
+}
 
-    pub(super) fn is_embedded(self) -> bool {
-        self.flag("x-kubernetes-embedded-resource")
+/// Checks whether `anyOf` consists of an integer and a text (`intOrStringAnyOf`), the only form in which clauses have
+/// types.
+fn is_int_or_string(schema: Fields<'_>) -> bool {
+    schema
+        .clauses("anyOf")
+        .map(Fields::kind)
+        .eq(["integer", "string"])
+}
+
+/// Checks that each field in a clause has a structure outside of the clauses (`validateStructuralCompleteness`).
+fn check_counterparts(
+    clauses: Fields<'_>,
+    schema: Fields<'_>,
+    path: &FieldPath<'_>,
+    problems: &mut ProblemList,
+) {
+    for_each_clause(clauses, path, |_, _, clause, path| {
+        check_counterpart(clause, schema, path, problems);
+    });
+}
+
+fn check_counterpart(
+    clause: Fields<'_>,
+    schema: Fields<'_>,
+    path: &FieldPath<'_>,
+    problems: &mut ProblemList,
+) {
+    let words = "has no counterpart outside of allOf, anyOf, oneOf and not";
+    check_counterparts(clause, schema, path, problems);
+    if let Some(items) = clause.items() {
+        let path = path.field("items");
+        match schema.items() {
+            Some(schema) => check_counterpart(items, schema, &path, problems),
+            None => problems.add(&path, words),
+        }
     }
-
-    pub(super) fn is_int_or_string(self) -> bool {
-        self.flag("x-kubernetes-int-or-string")
-    }
-
-    pub(super) fn preserves_unknown_fields(self) -> bool {
-        self.flag("x-kubernetes-preserve-unknown-fields")
+    let properties = path.field("properties");
+    for (name, property) in clause.properties() {
+        let path = properties.key(name);
+        match schema.property(name) {
+            Some(schema) => check_counterpart(property, schema, &path, problems),
+            None => problems.add(&path, words),
+        }
     }
 }

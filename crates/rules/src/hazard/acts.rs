@@ -1,10 +1,10 @@
-//! The content of an object that determines its effects, to which a consent is tied.
+//! The content of an object that determines its effects, to which a consent is tied. A new version with the same
+//! effects therefore needs no new consent, and a version with other effects does. The entry point is [`acts`].
 
 use serde_json::{Map, Value, json};
 
-use super::super::groups::{ADMISSION, RBAC};
-use super::super::{group_of, kind_of, text};
 use super::ingress::is_snippet;
+use crate::document::{ADMISSION, RBAC, group_of, kind_of, text};
 
 /// Returns the content that determines the effects of an object: rules, addresses and policies of webhooks, sources of
 /// volumes, and pods without the fields that change with each version or site (images, resources). Labels with versions

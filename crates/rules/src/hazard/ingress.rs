@@ -1,11 +1,12 @@
-//! Hazards of objects that receive requests from outside the cluster: Ingress and the Gateway API.
+//! Hazards of objects that receive requests from outside the cluster: Ingress and the Gateway API. All environments
+//! share the host names, and an annotation of an Ingress can change the configuration of the ingress controller.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::pod::quoted;
 use super::{text, texts};
+use crate::pod::quoted;
 
 /// Returns the annotations of an Ingress that add to the configuration of the ingress controller.
 pub(super) fn snippets(ingress: &Value) -> Vec<String> {

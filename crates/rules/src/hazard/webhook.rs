@@ -1,9 +1,10 @@
-//! Hazards of webhooks, which the API server calls for requests and for conversions.
+//! Hazards of webhooks, which the API server calls for requests and for conversions. A webhook can read, change or
+//! block objects of other owners, and its target can be outside the cluster.
 
 use serde_json::Value;
 
-use super::super::pod::quoted;
 use super::{group_of, text, texts};
+use crate::pod::quoted;
 
 /// The label that the API server sets on each namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";

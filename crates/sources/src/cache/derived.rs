@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use schemas::Digest;
 
 use super::{CacheError, DERIVED, NEW, OpenCache, failed, read_own};
-use crate::blob::Here;
+use crate::blob::LocalBlob;
 use crate::limits;
 
 impl OpenCache {
     /// Returns the result of a recipe if it is in the cache.
     #[must_use]
-    pub(crate) fn derived(&self, recipe: &str) -> Option<Here> {
+    pub(crate) fn find_derived(&self, recipe: &str) -> Option<LocalBlob> {
         let note = read(&self.note(recipe), self.user)?;
         if note.recipe != recipe {
             return None;
@@ -23,7 +23,7 @@ impl OpenCache {
     }
 
     /// Records the result of a recipe. A recipe is one line that contains everything that the result depends on.
-    pub(crate) fn remember(&self, recipe: &str, made: &Here) -> Result<(), CacheError> {
+    pub(crate) fn remember(&self, recipe: &str, made: &LocalBlob) -> Result<(), CacheError> {
         let (mut file, path) = self.slot(NEW, "")?;
         let body = format!("{} {} {recipe}\n", made.digest.hex(), made.size);
         let sum = files::digest(body.as_bytes()).hex();

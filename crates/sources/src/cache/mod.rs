@@ -17,7 +17,7 @@
 //! - Concurrent processes: each locks the file that it writes, and no process waits for such a lock.
 //! - Links are never followed.
 //! - Nothing is removed while another process uses the cache.
-//! - Small files that unpack to very much: the limit of [`crate::Unpacking`].
+//! - Small files that unpack to very much: the limit of [`crate::UnpackSession`].
 //!
 //! Some information is not verified again: the result of a recipe, the progress of a download, and that a hashed file
 //! is unchanged when it is read. Therefore, only the user who runs the program may be able to write to the cache. Its
@@ -41,10 +41,10 @@ use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OM
 use schemas::Digest;
 use tempfile::NamedTempFile;
 
-use crate::blob::Here;
+use crate::blob::LocalBlob;
 use crate::limits;
 use files::ownership::{self, Exposure, OwnershipError, ResolvedPath};
-pub(crate) use writing::{New, Partial};
+pub(crate) use writing::{NewContent, PartialDownload};
 
 /// The reason why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -128,7 +128,7 @@ impl OpenCache {
     /// Returns content of this size from the cache. It is not verified: callers must hash it while they read it, and
     /// call [`OpenCache::discard`] if the digest differs.
     #[must_use]
-    pub(crate) fn find(&self, digest: Digest, size: u64) -> Option<Here> {
+    pub(crate) fn find(&self, digest: Digest, size: u64) -> Option<LocalBlob> {
         let path = self.content(digest);
         let metadata = path.symlink_metadata().ok()?;
         if !is_own_file(&metadata, self.user) || metadata.len() != size {
@@ -136,7 +136,7 @@ impl OpenCache {
             return None;
         }
         touch(&path);
-        Some(Here::whole(digest, size, path))
+        Some(LocalBlob::whole_file(digest, size, path))
     }
 
     /// Reads and verifies content of at most `limit` bytes. Damaged content is removed.
@@ -167,20 +167,24 @@ impl OpenCache {
 
     /// Begins to write content, or resumes after a process that was killed. Returns `None` if the cache has the content
     /// by now. If another process is writing the same content, a second copy is written.
-    pub(crate) fn begin(&self, digest: Digest, size: u64) -> Result<Option<Partial>, CacheError> {
+    pub(crate) fn begin_content(
+        &self,
+        digest: Digest,
+        size: u64,
+    ) -> Result<Option<PartialDownload>, CacheError> {
         let (file, path) = self.slot(PARTIAL, &format!("{}.", digest.hex()))?;
         // Checked under the lock, because its previous holder may have just completed the content.
         if self.find(digest, size).is_some() {
             fs::remove_file(&path).map_err(|error| failed(&path, error))?;
             return Ok(None);
         }
-        Partial::resume(file, path, self.content(digest), digest, size).map(Some)
+        PartialDownload::resume(file, path, self.content(digest), digest, size).map(Some)
     }
 
     /// Begins to write content whose digest is not known yet. It is removed unless it is finished.
-    pub(crate) fn create(&self) -> Result<New, CacheError> {
+    pub(crate) fn create(&self) -> Result<NewContent, CacheError> {
         let (file, path) = self.slot(NEW, "")?;
-        New::begin(file, path, self.directory.join(CONTENTS))
+        NewContent::begin(file, path, self.directory.join(CONTENTS))
     }
 
     /// Creates a file that is needed only until the end of the pack. A remaining file of a killed process is removed
@@ -300,7 +304,7 @@ fn check_directory(path: &Path, user: u32) -> Result<(), OwnershipError> {
     exposure(&metadata, user).map_or(Ok(()), |how| Err(OwnershipError::Exposed { path, how }))
 }
 
-/// Returns the reason why other users can change a file. Root can change everything, but uses a cache of its own.
+/// Returns the reason why other users can change a file. Root can change everything, but uses its own cache.
 fn exposure(metadata: &Metadata, user: u32) -> Option<Exposure> {
     ownership::exposure(metadata.uid(), metadata.mode(), &[user])
 }

@@ -13,8 +13,8 @@ fn cache() -> (TempDir, OpenCache) {
     (directory, cache)
 }
 
-fn begin(cache: &OpenCache, content: &[u8]) -> Partial {
-    let begun = cache.begin(files::digest(content), content.len() as u64);
+fn begin(cache: &OpenCache, content: &[u8]) -> PartialDownload {
+    let begun = cache.begin_content(files::digest(content), content.len() as u64);
     begun.unwrap().expect("it does not exist")
 }
 
@@ -47,7 +47,7 @@ fn what_was_put_is_found_until_it_is_discarded() {
     assert_eq!(find(&cache, b"content"), Some(path));
     assert_eq!(cache.find(files::digest(b"other"), 7), None);
     let digest = files::digest(b"content");
-    assert!(cache.begin(digest, 7).unwrap().is_none());
+    assert!(cache.begin_content(digest, 7).unwrap().is_none());
     assert_eq!(files_below(&cache.directory), 0);
     cache.discard(digest);
     assert_eq!(find(&cache, b"content"), None);
@@ -73,7 +73,7 @@ fn a_file_of_another_size_and_a_link_are_no_content() {
     )
     .unwrap();
     assert!(matches!(
-        cache.begin(files::digest(b"content"), 7),
+        cache.begin_content(files::digest(b"content"), 7),
         Err(CacheError::Io { .. })
     ));
 }
@@ -176,20 +176,20 @@ fn a_recipe_gives_what_it_gave_and_a_damaged_note_nothing() {
     let mut new = cache.create().unwrap();
     new.write_all(b"compressed").unwrap();
     let made = new.finish().unwrap();
-    assert_eq!(cache.derived("gzip 6 a"), None);
+    assert_eq!(cache.find_derived("gzip 6 a"), None);
     cache.remember("gzip 6 a", &made).unwrap();
-    assert_eq!(cache.derived("gzip 6 a"), Some(made.clone()));
-    assert_eq!(cache.derived("gzip 6 b"), None);
+    assert_eq!(cache.find_derived("gzip 6 a"), Some(made.clone()));
+    assert_eq!(cache.find_derived("gzip 6 b"), None);
     let note = cache
         .directory
         .join(DERIVED)
         .join(files::digest(b"gzip 6 a").hex());
     let text = fs::read_to_string(&note).unwrap();
     fs::write(&note, text.replacen(" 10 ", " 11 ", 1)).unwrap();
-    assert_eq!(cache.derived("gzip 6 a"), None);
+    assert_eq!(cache.find_derived("gzip 6 a"), None);
     fs::write(&note, &text).unwrap();
     cache.discard(made.digest);
-    assert_eq!(cache.derived("gzip 6 a"), None);
+    assert_eq!(cache.find_derived("gzip 6 a"), None);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn the_longest_unused_goes_first_and_nothing_while_others_use_the_cache() {
         let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(used);
         File::open(path).unwrap().set_modified(time).unwrap();
     }
-    let made = Here::whole(files::digest(&contents[0]), 400, PathBuf::new());
+    let made = LocalBlob::whole_file(files::digest(&contents[0]), 400, PathBuf::new());
     cache.remember("first", &made).unwrap();
     // This content was used, so it is newer than the first.
     assert!(find(&cache, &contents[1]).is_some());
@@ -226,7 +226,8 @@ fn threads_that_write_the_same_leave_it_once() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                if let Some(mut partial) = cache.begin(files::digest(b"shared"), 6).unwrap() {
+                if let Some(mut partial) = cache.begin_content(files::digest(b"shared"), 6).unwrap()
+                {
                     let offset = usize::try_from(partial.position()).unwrap();
                     partial.write(&b"shared"[offset..]).unwrap();
                     partial.finish().unwrap();
@@ -319,7 +320,7 @@ fn a_file_that_others_could_have_written_counts_as_absent() {
         let made = new.finish().unwrap();
         cache.remember("recipe", &made).unwrap();
         expose(&mut cache, &made.path);
-        assert_eq!(cache.derived("recipe"), None);
+        assert_eq!(cache.find_derived("recipe"), None);
         assert_eq!(find(&cache, b"made"), None);
         assert!(
             !made.path.exists(),
@@ -337,15 +338,15 @@ fn a_note_that_others_could_have_written_says_nothing() {
     cache.remember("recipe", &made).unwrap();
     let note = cache.note("recipe");
     mode(&note, 0o620);
-    assert_eq!(cache.derived("recipe"), None);
+    assert_eq!(cache.find_derived("recipe"), None);
     mode(&note, 0o600);
-    assert_eq!(cache.derived("recipe"), Some(made.clone()));
+    assert_eq!(cache.find_derived("recipe"), Some(made.clone()));
     let elsewhere = cache.directory.join("elsewhere");
     fs::rename(&note, &elsewhere).unwrap();
     symlink(&elsewhere, &note).unwrap();
-    assert_eq!(cache.derived("recipe"), None);
+    assert_eq!(cache.find_derived("recipe"), None);
     cache.remember("recipe", &made).unwrap();
-    assert_eq!(cache.derived("recipe"), Some(made));
+    assert_eq!(cache.find_derived("recipe"), Some(made));
 }
 
 #[test]

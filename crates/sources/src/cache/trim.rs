@@ -1,4 +1,5 @@
-//! Trimming the cache: the least recently used content is removed first.
+//! Trimming the cache: the least recently used content is removed first. Content that another process uses is never
+//! removed.
 
 use std::fs::{self, TryLockError};
 use std::os::unix::fs::MetadataExt as _;

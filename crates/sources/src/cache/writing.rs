@@ -10,12 +10,12 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use super::{CacheError, failed};
-use crate::blob::Here;
+use crate::blob::LocalBlob;
 use crate::limits;
 
 /// A download. If it is dropped, its file stays and the next download resumes it.
 #[derive(Debug)]
-pub(crate) struct Partial {
+pub(crate) struct PartialDownload {
     writing: HashedFile,
     digest: Digest,
     size: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Partial {
 
 /// New content. If it is dropped unfinished, its file is removed.
 #[derive(Debug)]
-pub(crate) struct New {
+pub(crate) struct NewContent {
     writing: HashedFile,
     finished: bool,
 }
@@ -86,7 +86,7 @@ impl Write for HashedFile {
     }
 }
 
-impl Partial {
+impl PartialDownload {
     pub(super) fn resume(
         file: File,
         path: PathBuf,
@@ -132,7 +132,7 @@ impl Partial {
     }
 }
 
-impl BlobSink for Partial {
+impl BlobSink for PartialDownload {
     fn position(&self) -> u64 {
         self.writing.written
     }
@@ -164,7 +164,7 @@ impl BlobSink for Partial {
     }
 }
 
-impl New {
+impl NewContent {
     pub(super) fn begin(file: File, path: PathBuf, contents: PathBuf) -> Result<Self, CacheError> {
         let mut writing = HashedFile::new(file, path, contents);
         // Discards the content that another process has left.
@@ -190,18 +190,18 @@ impl New {
     }
 
     /// Gives the content its final name.
-    pub(crate) fn finish(mut self) -> Result<Here, CacheError> {
+    pub(crate) fn finish(mut self) -> Result<LocalBlob, CacheError> {
         let writing = &self.writing;
         let digest = writing.digest();
         let path = writing.target.join(digest.hex());
-        let made = Here::whole(digest, writing.written, path);
+        let made = LocalBlob::whole_file(digest, writing.written, path);
         writing.name(&made.path)?;
         self.finished = true;
         Ok(made)
     }
 }
 
-impl Drop for New {
+impl Drop for NewContent {
     fn drop(&mut self) {
         if !self.finished {
             // The next user of the slot truncates it.

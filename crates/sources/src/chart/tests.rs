@@ -6,9 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use charts::{Chart, package};
+use progress::{Cancel, Watch};
 use registry::PlainHttp;
 use tempfile::TempDir;
-use watch::{Cancel, Watch};
 
 use super::*;
 use crate::cache::Cache;

@@ -5,13 +5,13 @@ use schemas::ImageReference;
 
 use super::StoredImage;
 use super::docker_archive::DockerArchive;
+use crate::context::SourceContext;
 use crate::error::SourceError;
-use crate::means::Means;
 
 /// Saves the image with this reference, and finds it in the file.
 pub(super) fn open(
     reference: &ImageReference,
-    means: &Means<'_>,
+    means: &SourceContext<'_>,
 ) -> Result<StoredImage<'static>, SourceError> {
     let saved = means.network.save(reference)?;
     // The image is saved by its id, so it is the only one in the file and has no name.

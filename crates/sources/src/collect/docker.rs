@@ -16,7 +16,7 @@ pub(super) fn locate(
     reference: &ImageReference,
     network: &SourceNetwork<'_>,
 ) -> Result<(BlobOrigin, Reference), SourceError> {
-    let location = ImageLocation::of(reference)?;
+    let location = ImageLocation::from_image_reference(reference)?;
     let origin = network.origin(&location)?;
     Ok((origin, location.reference().clone()))
 }

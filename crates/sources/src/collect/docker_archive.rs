@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemas::walk::Parsed;
-use schemas::{Digest, ImageReference, MediaType, json, known_keys, listed};
+use schemas::{Digest, ImageReference, MediaType, json, known_keys, list_quoted};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::StoredImage;
 use super::store::{self, Store};
-use crate::blob::Here;
+use crate::blob::LocalBlob;
 use crate::compress;
+use crate::context::{Compression, SourceContext};
 use crate::error::SourceError;
 use crate::limits;
-use crate::means::{Compression, Means};
 use crate::tar::{Span, Tar};
 
 const MANIFEST: &str = "manifest.json";
@@ -52,7 +52,7 @@ pub(super) struct DockerArchive {
 
 impl DockerArchive {
     /// Reads the list of an archive.
-    pub(super) fn open(path: &Path, means: &Means<'_>) -> Result<Self, SourceError> {
+    pub(super) fn open(path: &Path, means: &SourceContext<'_>) -> Result<Self, SourceError> {
         let mut archive = Self {
             tar: compress::open_tar(path, means)?,
             path: path.to_owned(),
@@ -67,7 +67,7 @@ impl DockerArchive {
         })?;
         for (number, item) in archive.items.iter().enumerate() {
             for tag in tags(item) {
-                let named = archive.by_name.entry(full(tag)).or_default();
+                let named = archive.by_name.entry(complete_reference(tag)).or_default();
                 // An image may have the same name in two spellings.
                 if named.last() != Some(&number) {
                     named.push(number);
@@ -81,14 +81,14 @@ impl DockerArchive {
     pub(super) fn find(
         &self,
         reference: Option<&str>,
-        means: &Means<'_>,
+        means: &SourceContext<'_>,
     ) -> Result<StoredImage<'static>, SourceError> {
         let item = self.choose(reference)?;
         let (root, blobs) = self.image(item, means)?;
         Ok(StoredImage {
             store: Store::Made(blobs),
             root,
-            reference: named(item, reference),
+            reference: saved_reference(item, reference),
         })
     }
 
@@ -96,7 +96,7 @@ impl DockerArchive {
         let path = self.path.clone();
         let all = || {
             let all: Vec<&String> = self.items.iter().flat_map(tags).collect();
-            listed(&all)
+            list_quoted(&all)
         };
         let Some(wanted) = reference else {
             return match self.items.as_slice() {
@@ -110,7 +110,11 @@ impl DockerArchive {
             };
         };
         let tag = wanted.to_owned();
-        match self.by_name.get(&full(wanted)).map(Vec::as_slice) {
+        match self
+            .by_name
+            .get(&complete_reference(wanted))
+            .map(Vec::as_slice)
+        {
             Some([number]) => Ok(&self.items[*number]),
             None => Err(SourceError::NoSuchTag {
                 path,
@@ -127,7 +131,7 @@ fn tags(item: &Saved) -> &[String] {
 }
 
 /// Completes a reference like engines do, so that `app` matches `docker.io/library/app:latest`.
-fn full(reference: &str) -> String {
+fn complete_reference(reference: &str) -> String {
     let (host, path) = match reference.split_once('/') {
         Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (host, path),
         _ => ("docker.io", reference),
@@ -148,10 +152,12 @@ fn full(reference: &str) -> String {
 
 /// Returns the reference under which the image was saved, if there is one. Names in `localhost/` are ignored: podman
 /// uses them for images that it built, and workloads cannot use them.
-fn named(item: &Saved, wanted: Option<&str>) -> Option<ImageReference> {
+fn saved_reference(item: &Saved, wanted: Option<&str>) -> Option<ImageReference> {
     let tags = tags(item);
     let tag = match wanted {
-        Some(wanted) => tags.iter().find(|tag| full(tag) == full(wanted))?,
+        Some(wanted) => tags
+            .iter()
+            .find(|tag| complete_reference(tag) == complete_reference(wanted))?,
         None if tags.len() == 1 => &tags[0],
         None => return None,
     };
@@ -162,7 +168,7 @@ fn named(item: &Saved, wanted: Option<&str>) -> Option<ImageReference> {
 /// A layer as it will be stored in the Solution.
 struct Layer {
     compression: Compression,
-    blob: Here,
+    blob: LocalBlob,
 }
 
 impl DockerArchive {
@@ -183,7 +189,11 @@ impl DockerArchive {
     }
 
     /// Returns the image with a created manifest.
-    fn image(&self, item: &Saved, means: &Means<'_>) -> Result<(Parsed, Vec<Here>), SourceError> {
+    fn image(
+        &self,
+        item: &Saved,
+        means: &SourceContext<'_>,
+    ) -> Result<(Parsed, Vec<LocalBlob>), SourceError> {
         let bytes = self.read(&item.config, limits::CONFIG_SIZE)?;
         let path = self.path.join(&item.config);
         let config: SavedConfig = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)
@@ -207,7 +217,12 @@ impl DockerArchive {
         Ok((root, std::iter::once(config).chain(blobs).collect()))
     }
 
-    fn layer(&self, name: &str, diff_id: Digest, means: &Means<'_>) -> Result<Layer, SourceError> {
+    fn layer(
+        &self,
+        name: &str,
+        diff_id: Digest,
+        means: &SourceContext<'_>,
+    ) -> Result<Layer, SourceError> {
         let extent = self.locate(name)?;
         let plain = self.tar.part(diff_id, extent);
         let stored = compress::stored(&self.tar, extent)?;
@@ -238,8 +253,8 @@ fn media_type(compression: Compression) -> &'static str {
 }
 
 /// Returns an OCI image manifest. Its bytes depend only on the configuration and the layers.
-fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, SourceError> {
-    let descriptor = |media_type: &str, blob: &Here| {
+fn manifest(path: &Path, config: &LocalBlob, layers: &[Layer]) -> Result<Parsed, SourceError> {
+    let descriptor = |media_type: &str, blob: &LocalBlob| {
         let (digest, size) = (blob.digest, blob.size);
         format!(
             r#"{{"mediaType":{},"digest":"{digest}","size":{size}}}"#,

@@ -1,10 +1,10 @@
-//! The files of a layout in a directory or in a tar.
+//! The files of a layout in a directory or in a tar. Callers read both in the same way.
 
 use std::path::{Path, PathBuf};
 
 use schemas::Digest;
 
-use crate::blob::Here;
+use crate::blob::LocalBlob;
 use crate::error::SourceError;
 use crate::tar::Tar;
 use files::{self, ReadError};
@@ -34,11 +34,11 @@ impl LayoutFiles {
     }
 
     /// Returns the location of a file that must have this digest.
-    pub(super) fn locate(&self, name: &str, digest: Digest) -> Result<Here, SourceError> {
+    pub(super) fn locate(&self, name: &str, digest: Digest) -> Result<LocalBlob, SourceError> {
         match self {
             Self::Directory(directory) => {
                 let path = directory.join(name);
-                Ok(Here::whole(digest, files::size(&path)?, path))
+                Ok(LocalBlob::whole_file(digest, files::size(&path)?, path))
             }
             Self::Tar(tar) => {
                 let extent = tar.find(name)?.ok_or_else(|| self.missing(name))?;

@@ -2,15 +2,15 @@
 //! read into memory and verified at once. Layers and configurations are only located, because they are verified while
 //! they are written.
 
-mod added;
-mod ahead;
 mod daemon;
 mod dir;
 mod docker;
 mod docker_archive;
+mod generated;
 mod layout_files;
 mod oci;
-mod opened;
+mod open_sources;
+mod prefetch;
 mod referrer_list;
 mod referrers;
 mod remote;
@@ -33,28 +33,28 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use progress::Cancel;
 use schemas::walk::Parsed;
 use schemas::{
     Digest, Document, ImagePlace, ImageReference, ImageSource, Platform, SourceImage, json,
     known_keys,
 };
 use serde::de::IgnoredAny;
-use watch::Cancel;
 
-use crate::blob::{Here, ImageBlob};
+use crate::blob::{ImageBlob, LocalBlob};
+use crate::context::{ReferrerTreatment, SourceContext};
 use crate::error::{FailedImage, SourceError};
-use crate::means::{Means, ReferrerTreatment};
 use crate::{Event, limits};
-pub use added::{MadeReferrer, add_referrers, referrers_place};
+pub use generated::{GeneratedReferrer, add_referrers, referrers_place};
 use oci::OciLayout;
-use opened::LayoutImage;
+use open_sources::LayoutImage;
 use session::CollectSession;
 use store::Store;
 use walk::ImageReader;
 
 /// An image and the locations of its content.
 #[derive(Debug)]
-pub struct Collected {
+pub struct CollectedImage {
     /// The place in the archive.
     pub place: ImagePlace,
     /// The source that it came from.
@@ -131,14 +131,14 @@ struct StoredImage<'a> {
 pub fn collect(
     base: &Path,
     images: &[SourceImage],
-    means: &Means<'_>,
-) -> Result<Vec<Collected>, Vec<FailedImage>> {
+    means: &SourceContext<'_>,
+) -> Result<Vec<CollectedImage>, Vec<FailedImage>> {
     let mut images: Vec<&SourceImage> = images.iter().collect();
     images.sort_by_key(|image| image.place());
     let mut session = CollectSession::new();
     let of = images.len();
-    ahead::read(&images, means);
-    ahead::unpack(base, &images, means);
+    prefetch::read(&images, means);
+    prefetch::unpack(base, &images, means);
     let mut collected = Vec::new();
     let mut refused = Vec::new();
     for (image, number) in images.into_iter().zip(1..) {
@@ -174,7 +174,7 @@ pub fn collect(
 /// Returns all layers and configurations of the images, each once. If a blob is in multiple files, any of them may be
 /// read.
 #[must_use]
-pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, ImageBlob> {
+pub fn blobs(images: &[CollectedImage]) -> BTreeMap<Digest, ImageBlob> {
     let mut blobs = BTreeMap::new();
     for blob in images.iter().flat_map(|image| &image.contents.blobs) {
         blobs.entry(blob.digest()).or_insert_with(|| blob.clone());
@@ -188,20 +188,20 @@ pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, ImageBlob> {
 ///
 /// Panics if a blob that cannot be downloaded belongs to none of the images.
 pub fn fetch(
-    images: &[Collected],
+    images: &[CollectedImage],
     blobs: BTreeMap<Digest, ImageBlob>,
-    means: &Means<'_>,
-) -> Result<BTreeMap<Digest, Here>, FailedImage> {
+    means: &SourceContext<'_>,
+) -> Result<BTreeMap<Digest, LocalBlob>, FailedImage> {
     let mut here = BTreeMap::new();
     let mut wanted = Vec::new();
     for (digest, blob) in blobs {
         match blob {
-            ImageBlob::Here(blob) => drop(here.insert(digest, blob)),
-            ImageBlob::Wanted(blob) => wanted.push(blob),
+            ImageBlob::Local(blob) => drop(here.insert(digest, blob)),
+            ImageBlob::Remote(blob) => wanted.push(blob),
         }
     }
     let fetched = means.network.fetch(wanted).map_err(|(digest, error)| {
-        let has = |image: &&Collected| {
+        let has = |image: &&CollectedImage| {
             image
                 .contents
                 .blobs
@@ -220,7 +220,7 @@ pub fn fetch(
 
 /// Returns the digests of all configurations with a platform: the only blobs that a check of documents reads.
 #[must_use]
-pub fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
+pub fn configurations(images: &[CollectedImage]) -> BTreeSet<Digest> {
     let mut all = BTreeSet::new();
     for contents in images.iter().map(|image| &image.contents) {
         let named: BTreeSet<Digest> = contents
@@ -242,8 +242,8 @@ pub fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
 /// Refuses every image with a configuration that is ambiguous for readers, or whose platform differs from the selected
 /// one.
 pub fn check_configurations(
-    images: &[Collected],
-    here: &BTreeMap<Digest, Here>,
+    images: &[CollectedImage],
+    here: &BTreeMap<Digest, LocalBlob>,
     cancel: Cancel<'_>,
 ) -> Result<(), Vec<FailedImage>> {
     // Images may share a configuration, which is read once per expected platform.
@@ -276,7 +276,7 @@ pub fn check_configurations(
     Err(refused)
 }
 
-fn check_configuration(blob: &Here, chosen_for: Option<&Platform>) -> Result<(), SourceError> {
+fn check_configuration(blob: &LocalBlob, chosen_for: Option<&Platform>) -> Result<(), SourceError> {
     if blob.size > limits::CONFIG_SIZE {
         return Ok(());
     }
@@ -320,9 +320,9 @@ fn failed(place: ImagePlace, from: &ImageSource, error: SourceError) -> FailedIm
 fn collect_one(
     base: &Path,
     image: &SourceImage,
-    means: &Means<'_>,
+    means: &SourceContext<'_>,
     session: &mut CollectSession,
-) -> Result<Collected, SourceError> {
+) -> Result<CollectedImage, SourceError> {
     let found = match &image.source {
         ImageSource::Oci { directory, tag } => {
             let layout = session.opened.directory(base.join(directory));
@@ -393,9 +393,9 @@ fn collect_of(
     tag: Option<&str>,
     notation: &'static str,
     image: &SourceImage,
-    means: &Means<'_>,
+    means: &SourceContext<'_>,
     session: &mut CollectSession,
-) -> Result<Collected, SourceError> {
+) -> Result<CollectedImage, SourceError> {
     let entry = layout.find(tag, notation)?;
     let digest = entry.digest.parse();
     let digest = digest.map_err(|source| SourceError::Digest {
@@ -427,9 +427,9 @@ fn collected(
     named: Digest,
     contents: Rc<ImageContents>,
     session: &mut CollectSession,
-) -> Result<Collected, SourceError> {
+) -> Result<CollectedImage, SourceError> {
     session.count(&contents)?;
-    Ok(Collected {
+    Ok(CollectedImage {
         place: image.place(),
         from: image.source.clone(),
         reference: image.known_reference().cloned().or(found),

@@ -1,4 +1,5 @@
-//! OCI image layouts (OCI image specification, `image-layout.md`): `oci-layout`, `index.json` and `blobs/sha256/`.
+//! OCI image layouts (OCI image specification, `image-layout.md`): `oci-layout`, `index.json` and `blobs/sha256/`. A
+//! layout can contain several images, of which one is selected.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::{Occupied, Vacant};
@@ -6,7 +7,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use schemas::json::{self, Kind};
-use schemas::{Digest, ImageReference, MediaType, known_keys, listed};
+use schemas::{Digest, ImageReference, MediaType, known_keys, list_quoted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -172,13 +173,13 @@ impl OciLayout {
     /// Returns all manifests and indexes in the list.
     pub(super) fn documents(&self) -> impl Iterator<Item = Digest> {
         let documents = self.entries.iter();
-        let documents = documents.filter(|entry| MediaType::of(&entry.media_type).is_some());
+        let documents = documents.filter(|entry| MediaType::from_text(&entry.media_type).is_some());
         documents.filter_map(|entry| entry.digest.parse().ok())
     }
 
     fn labels(&self) -> String {
         let labels: Vec<&str> = self.entries.iter().map(LayoutEntry::label).collect();
-        listed(&labels)
+        list_quoted(&labels)
     }
 }
 

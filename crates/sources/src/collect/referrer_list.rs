@@ -1,5 +1,5 @@
 //! The list of a manifest's referrers, which the OCI distribution specification stores under a tag ("Referrers Tag
-//! Schema").
+//! Schema"). Registries without the referrers API serve it as an ordinary index.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ struct ConfigDescriptor {
 
 impl ReferrerManifest {
     /// Reads the fields of a document. An invalid document is regarded as having no subject.
-    pub(super) fn of(document: &Document) -> Self {
+    pub(super) fn from_document(document: &Document) -> Self {
         serde_json::from_slice(&document.bytes).unwrap_or_default()
     }
 }
@@ -46,7 +46,7 @@ pub(super) struct ReferrerList {
 
 impl ReferrerList {
     /// Creates the list of these entries, in this order.
-    pub(super) fn of(manifests: Vec<ReferrerEntry>) -> Self {
+    pub(super) fn from_entries(manifests: Vec<ReferrerEntry>) -> Self {
         Self {
             schema_version: 2,
             media_type: MediaType::OciIndex.as_str(),
@@ -72,8 +72,8 @@ pub(super) struct ReferrerEntry {
 }
 
 impl ReferrerEntry {
-    pub(super) fn of(document: &Document) -> Self {
-        let said = ReferrerManifest::of(document);
+    pub(super) fn from_document(document: &Document) -> Self {
+        let said = ReferrerManifest::from_document(document);
         let own = said.artifact_type.filter(|text| !text.is_empty());
         Self {
             media_type: document.media_type.as_str(),

@@ -31,20 +31,20 @@ use super::remote::RemoteRepository;
 use super::session::CollectSession;
 use super::store::{self, Store};
 use super::walk::ImageReader;
-use super::{Collected, docker};
+use super::{CollectedImage, docker};
 use crate::blob::BlobOrigin;
+use crate::context::SourceContext;
 use crate::error::{FailedImage, SourceError};
-use crate::means::Means;
 use crate::{Event, limits};
 
 /// A source that can have referrers of an image.
 enum ReferrerPlace<'a> {
     Registry(BlobOrigin),
-    Layout(Rc<OciLayout>, &'a Referred),
+    Layout(Rc<OciLayout>, &'a ReferrersBySubject),
 }
 
 /// The referrers among the entries of a layout, by subject. They are determined when they are first needed.
-type Referred = OnceCell<BTreeMap<Digest, BTreeSet<Digest>>>;
+type ReferrersBySubject = OnceCell<BTreeMap<Digest, BTreeSet<Digest>>>;
 
 /// The referrers of one manifest in a source.
 struct ReferrerAnswer {
@@ -59,17 +59,17 @@ struct ReferrerAnswer {
 /// `solution.yaml` lists explicitly are not changed.
 pub(super) fn collect(
     base: &Path,
-    images: &[Collected],
-    means: &Means<'_>,
+    images: &[CollectedImage],
+    means: &SourceContext<'_>,
     session: &mut CollectSession,
-) -> Result<Vec<Collected>, FailedImage> {
-    let mut layouts: BTreeMap<PathBuf, Referred> = BTreeMap::new();
+) -> Result<Vec<CollectedImage>, FailedImage> {
+    let mut layouts: BTreeMap<PathBuf, ReferrersBySubject> = BTreeMap::new();
     for image in images {
         if let Some(path) = layout_of(base, &image.from) {
             layouts.entry(path).or_default();
         }
     }
-    let mut search = Search {
+    let mut search = SearchState {
         means,
         taken: images.iter().map(|image| image.place.clone()).collect(),
         asked: BTreeSet::new(),
@@ -101,9 +101,9 @@ fn layout_of(base: &Path, from: &ImageSource) -> Option<PathBuf> {
 /// Returns the source to search. Directories and archives of engines contain no referrers.
 fn place<'a>(
     base: &Path,
-    image: &Collected,
-    layouts: &'a BTreeMap<PathBuf, Referred>,
-    means: &Means<'_>,
+    image: &CollectedImage,
+    layouts: &'a BTreeMap<PathBuf, ReferrersBySubject>,
+    means: &SourceContext<'_>,
     session: &CollectSession,
 ) -> Result<Option<ReferrerPlace<'a>>, SourceError> {
     if let ImageSource::Docker(reference) = &image.from {
@@ -123,19 +123,19 @@ fn place<'a>(
 }
 
 /// The state of the search for referrers.
-struct Search<'a> {
-    means: &'a Means<'a>,
+struct SearchState<'a> {
+    means: &'a SourceContext<'a>,
     /// The places in use.
     taken: BTreeSet<ImagePlace>,
     /// The manifests that were searched for, with the name of their referrers.
     asked: BTreeSet<(ImageName, Digest)>,
-    found: Vec<Collected>,
+    found: Vec<CollectedImage>,
 }
 
-impl Search<'_> {
+impl SearchState<'_> {
     fn of_image(
         &mut self,
-        image: &Collected,
+        image: &CollectedImage,
         place: &ReferrerPlace<'_>,
         session: &mut CollectSession,
     ) -> Result<(), SourceError> {
@@ -172,7 +172,7 @@ impl Search<'_> {
     /// Adds a referrer as an image. Returns its documents, which can have referrers themselves.
     fn take(
         &mut self,
-        image: &Collected,
+        image: &CollectedImage,
         place: &ReferrerPlace<'_>,
         tagged: TaggedReferrer,
         session: &mut CollectSession,
@@ -201,7 +201,7 @@ impl Search<'_> {
             _ => None,
         };
         let documents = contents.documents().collect();
-        self.found.push(Collected {
+        self.found.push(CollectedImage {
             place: own,
             from: from.unwrap_or_else(|| image.from.clone()),
             reference: image.reference.as_ref().and_then(tagged),
@@ -214,7 +214,7 @@ impl Search<'_> {
 }
 
 impl<'a> ReferrerPlace<'a> {
-    fn store(&self, means: &'a Means<'a>) -> Store<'a> {
+    fn store(&self, means: &'a SourceContext<'a>) -> Store<'a> {
         match self {
             Self::Registry(origin) => {
                 Store::Registry(RemoteRepository::new(&means.network, origin.clone()))
@@ -227,7 +227,7 @@ impl<'a> ReferrerPlace<'a> {
     fn ask(
         &self,
         subjects: &[Digest],
-        means: &Means<'_>,
+        means: &SourceContext<'_>,
     ) -> Result<Vec<ReferrerAnswer>, SourceError> {
         means.watch.cancel.go_on()?;
         match self {
@@ -250,7 +250,7 @@ impl<'a> ReferrerPlace<'a> {
 async fn ask_registry(
     origin: &BlobOrigin,
     subject: Digest,
-    means: &Means<'_>,
+    means: &SourceContext<'_>,
 ) -> Result<ReferrerAnswer, SourceError> {
     let network = &means.network;
     let mut tagged = Vec::new();
@@ -334,7 +334,7 @@ fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
         let Ok((document, _)) = store.load(digest) else {
             continue;
         };
-        if let Some(subject) = ReferrerManifest::of(&document).subject {
+        if let Some(subject) = ReferrerManifest::from_document(&document).subject {
             all.entry(subject.digest).or_default().insert(digest);
         }
     }
@@ -383,7 +383,7 @@ impl Store<'_> {
         for digest in listed {
             let (document, _) = self.load(digest)?;
             self.check(&document, subject, ReferrerDiscovery::ByList)?;
-            let listed = ReferrerEntry::of(&document);
+            let listed = ReferrerEntry::from_document(&document);
             size += serde_json::to_vec(&listed).map_or(0, |bytes| bytes.len());
             // A list that is too long would be refused later too, but only after its referrers have filled the memory.
             if size as u64 > schemas::limits::IMAGE_MANIFEST_SIZE {
@@ -394,7 +394,7 @@ impl Store<'_> {
             }
             manifests.push(listed);
         }
-        Ok(ReferrerList::of(manifests).to_bytes())
+        Ok(ReferrerList::from_entries(manifests).to_bytes())
     }
 
     /// Refuses a referrer with a different subject. Under cosign's tags, the tag determines the subject, and the
@@ -405,7 +405,7 @@ impl Store<'_> {
         subject: Digest,
         named: ReferrerDiscovery,
     ) -> Result<(), SourceError> {
-        let says = ReferrerManifest::of(found)
+        let says = ReferrerManifest::from_document(found)
             .subject
             .map(|descriptor| descriptor.digest);
         match (says, named) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use registry::Reference;
 use schemas::{Descriptor, Digest};
 
-use crate::blob::{BlobOrigin, Here, ImageBlob, WantedBlob};
+use crate::blob::{BlobOrigin, ImageBlob, LocalBlob, RemoteBlob};
 use crate::error::SourceError;
 use crate::remote::SourceNetwork;
 
@@ -43,7 +43,7 @@ impl RemoteRepository<'_> {
     /// whether it has them, because most tools do not copy them.
     pub(super) fn blob(&self, blob: &Descriptor) -> Result<ImageBlob, SourceError> {
         let found = self.network.find(&self.origin, blob)?;
-        let is_wanted = matches!(found, ImageBlob::Wanted(_));
+        let is_wanted = matches!(found, ImageBlob::Remote(_));
         if blob.is_foreign() && is_wanted && !self.network.has(&self.origin, blob)? {
             let digest = blob.digest;
             let path = self.name(digest);
@@ -53,7 +53,7 @@ impl RemoteRepository<'_> {
     }
 
     /// Downloads one blob.
-    pub(super) fn fetch(&self, wanted: WantedBlob) -> Result<Here, SourceError> {
+    pub(super) fn fetch(&self, wanted: RemoteBlob) -> Result<LocalBlob, SourceError> {
         let fetched = self.network.fetch(vec![wanted]);
         let mut fetched = fetched.map_err(|(_, error)| error)?;
         Ok(fetched.remove(0))

@@ -1,11 +1,12 @@
-//! The state shared by all images of a Solution: opened sources, and limits on their total size.
+//! The state shared by all images of a Solution: opened sources, and limits on their total size. Images of one
+//! Solution often share sources and content, which are opened and counted once.
 
 use std::collections::BTreeMap;
 
 use schemas::{Digest, Document};
 
 use super::ImageContents;
-use super::opened::OpenSources;
+use super::open_sources::OpenSources;
 use crate::error::SourceError;
 use crate::limits;
 
@@ -42,16 +43,16 @@ impl CollectSession {
         Ok(())
     }
 
-    pub(super) fn keep(&mut self, document: &Document) -> Result<(), SourceError> {
+    pub(super) fn count_document(&mut self, document: &Document) -> Result<(), SourceError> {
         let size = document.bytes.len() as u64;
         self.bytes = self
             .bytes
             .checked_sub(size)
             .ok_or(SourceError::DocumentBytes)?;
-        self.agree(document.digest, size)
+        self.check_size(document.digest, size)
     }
 
-    pub(super) fn agree(&mut self, digest: Digest, size: u64) -> Result<(), SourceError> {
+    pub(super) fn check_size(&mut self, digest: Digest, size: u64) -> Result<(), SourceError> {
         if *self.sizes.entry(digest).or_insert(size) == size {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! The stores of image content ([`Store`]), and functions to read documents and locate blobs in them.
+//! The stores of image content ([`Store`]), and functions to read documents and locate blobs in them. A store is a
+//! layout, a directory, a list of blobs or a registry.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -8,7 +9,7 @@ use schemas::{Descriptor, Digest, Document, MediaType};
 
 use super::layout_files::LayoutFiles;
 use super::remote::RemoteRepository;
-use crate::blob::{Here, ImageBlob};
+use crate::blob::{ImageBlob, LocalBlob};
 use crate::error::{SourceError, check_digest};
 
 /// A store of an image's content.
@@ -19,7 +20,7 @@ pub(super) enum Store<'a> {
     /// A directory of skopeo's `dir:`.
     Flat(PathBuf),
     /// A list of blobs, for an image whose manifest was created by this program.
-    Made(Vec<Here>),
+    Made(Vec<LocalBlob>),
     /// A registry.
     Registry(RemoteRepository<'a>),
 }
@@ -82,24 +83,24 @@ impl Store<'_> {
                 let path = PathBuf::from(digest.to_string());
                 let found = blobs.iter().find(|blob| blob.digest == digest).cloned();
                 let found = found.ok_or(SourceError::MissingBlob { digest, path })?;
-                return Ok(ImageBlob::Here(found));
+                return Ok(ImageBlob::Local(found));
             }
             // The size of a blob in a registry is compared when it is downloaded.
             Self::Registry(remote) => return remote.blob(descriptor),
         };
         let here =
             located.map_err(|error| error.or_missing(SourceError::MissingBlob { digest, path }));
-        here.map(ImageBlob::Here)
+        here.map(ImageBlob::Local)
     }
 
     /// Makes a blob available on this disk now, because its content determines what else is needed.
-    pub(super) fn bring(&self, blob: ImageBlob) -> Result<Here, SourceError> {
+    pub(super) fn make_local(&self, blob: ImageBlob) -> Result<LocalBlob, SourceError> {
         match (blob, self) {
-            (ImageBlob::Here(here), _) => Ok(here),
-            (ImageBlob::Wanted(wanted), Self::Registry(remote)) => remote.fetch(wanted),
-            (ImageBlob::Wanted(wanted), _) => Err(SourceError::MissingBlob {
+            (ImageBlob::Local(here), _) => Ok(here),
+            (ImageBlob::Remote(wanted), Self::Registry(remote)) => remote.fetch(wanted),
+            (ImageBlob::Remote(wanted), _) => Err(SourceError::MissingBlob {
                 digest: wanted.then.digest,
-                path: ImageBlob::Wanted(wanted).name(),
+                path: ImageBlob::Remote(wanted).name(),
             }),
         }
     }

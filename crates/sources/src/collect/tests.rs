@@ -9,14 +9,14 @@ use std::sync::atomic::AtomicBool;
 use fixtures::image::{Artifact, Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
+use progress::Watch;
 use tempfile::TempDir;
-use watch::Watch;
 
 use super::*;
 use crate::cache::Cache;
-use crate::means::Compression;
+use crate::context::Compression;
 use crate::remote::{Remote, SourceNetwork};
-use crate::unpacking::Unpacking;
+use crate::unpacking::UnpackSession;
 use crate::{Event, limits};
 
 struct Tree {
@@ -31,12 +31,12 @@ pub(super) fn collect_on(
     compression: Compression,
     threads: usize,
     session: &mut CollectSession,
-) -> Result<Collected, SourceError> {
+) -> Result<CollectedImage, SourceError> {
     let cache = Cache::new(&base.join("cache"));
-    let unpacking = Unpacking::new(limits::UNPACK_LIMIT);
+    let unpacking = UnpackSession::new(limits::UNPACK_LIMIT);
     let watch = Watch::silent(Cancel::never());
     let means = means(&cache, unpacking, &watch);
-    let means = Means {
+    let means = SourceContext {
         compression,
         threads: NonZeroUsize::new(threads).unwrap(),
         ..means
@@ -47,11 +47,11 @@ pub(super) fn collect_on(
 /// Returns a context with one thread and without compression.
 pub(super) fn means<'a>(
     cache: &'a Cache,
-    unpacking: Unpacking,
+    unpacking: UnpackSession,
     watch: &'a Watch<'a, Event>,
-) -> Means<'a> {
+) -> SourceContext<'a> {
     static NOWHERE: LazyLock<Remote> = LazyLock::new(Remote::default);
-    Means {
+    SourceContext {
         cache,
         referrers: crate::ReferrerTreatment::Leave,
         unpacking,
@@ -68,7 +68,7 @@ pub(super) fn collect_with(
     image: &SourceImage,
     compression: Compression,
     session: &mut CollectSession,
-) -> Result<Collected, SourceError> {
+) -> Result<CollectedImage, SourceError> {
     collect_on(base, image, compression, 2, session)
 }
 
@@ -76,7 +76,7 @@ fn collect_one(
     base: &Path,
     image: &SourceImage,
     session: &mut CollectSession,
-) -> Result<Collected, SourceError> {
+) -> Result<CollectedImage, SourceError> {
     collect_with(base, image, Compression::None, session)
 }
 
@@ -120,7 +120,7 @@ impl Tree {
         fs::write(path, text.replacen(from, to, 1)).unwrap();
     }
 
-    fn collect(&self, source: &str, platforms: &[&str]) -> Result<Collected, SourceError> {
+    fn collect(&self, source: &str, platforms: &[&str]) -> Result<CollectedImage, SourceError> {
         let image = SourceImage {
             platforms: platforms.iter().map(|text| text.parse().unwrap()).collect(),
             ..source_image(source)
@@ -135,14 +135,14 @@ impl Tree {
 }
 
 /// Returns the location of a blob that is on this disk.
-pub(super) fn here(blob: &ImageBlob) -> &Here {
+pub(super) fn here(blob: &ImageBlob) -> &LocalBlob {
     match blob {
-        ImageBlob::Here(here) => here,
-        ImageBlob::Wanted(wanted) => panic!("{wanted:?} is not here"),
+        ImageBlob::Local(here) => here,
+        ImageBlob::Remote(wanted) => panic!("{wanted:?} is not here"),
     }
 }
 
-fn digests(collected: &Collected) -> Vec<String> {
+fn digests(collected: &CollectedImage) -> Vec<String> {
     let ImageContents { root, children, .. } = &*collected.contents;
     let documents = std::iter::once(root).chain(children);
     documents
@@ -277,7 +277,7 @@ fn foreign_layers_are_taken_where_they_are_and_named_where_they_are_not() {
     let config = collected.contents.configurations[0].digest;
     assert!(first == config || layers.clone().any(|blob| blob.digest == config));
     let manifest = fs::read_to_string(tree.path("dir/manifest.json")).unwrap();
-    let is_foreign = |blob: &Here| {
+    let is_foreign = |blob: &LocalBlob| {
         let at = manifest.find(&blob.digest.to_string()).unwrap();
         manifest[..at].ends_with(r#"["https://example.test/layer"],"digest":""#)
     };
@@ -591,8 +591,8 @@ fn collecting_ends_when_it_is_told_to() {
     let tree = Tree::new(index());
     let cache = Cache::new(&tree.path("cache"));
     let cancelled = AtomicBool::new(true);
-    let watch = Watch::silent(Cancel::when(&cancelled));
-    let means = means(&cache, Unpacking::new(0), &watch);
+    let watch = Watch::silent(Cancel::from_flag(&cancelled));
+    let means = means(&cache, UnpackSession::new(0), &watch);
     for source in ["oci:layout:1", "dir:dir"] {
         let (base, image) = (tree.directory.path(), source_image(source));
         let error =

@@ -11,12 +11,12 @@ use flate2::read::MultiGzDecoder;
 use schemas::ImageDocument;
 use tempfile::TempDir;
 
-use super::Collected;
+use super::CollectedImage;
 use super::session::CollectSession;
 use super::tests::{collect_with, here, image, source_image};
 use crate::SourceError;
 use crate::blob::ImageBlob;
-use crate::means::Compression;
+use crate::context::Compression;
 
 /// More than one block of the encoders.
 const LARGE: usize = 5_000_000;
@@ -64,7 +64,7 @@ impl Bench {
         &self,
         source: &str,
         compression: Compression,
-    ) -> Result<Collected, SourceError> {
+    ) -> Result<CollectedImage, SourceError> {
         let image = source_image(source);
         collect_with(
             self.0.path(),
@@ -74,7 +74,7 @@ impl Bench {
         )
     }
 
-    pub(super) fn collect(&self, source: &str) -> Result<Collected, SourceError> {
+    pub(super) fn collect(&self, source: &str) -> Result<CollectedImage, SourceError> {
         self.compressed(source, Compression::None)
     }
 
@@ -95,7 +95,7 @@ fn bytes(blob: &ImageBlob) -> Vec<u8> {
     here(blob).read().unwrap()
 }
 
-pub(super) fn layers(collected: &Collected) -> Vec<(String, Vec<u8>)> {
+pub(super) fn layers(collected: &CollectedImage) -> Vec<(String, Vec<u8>)> {
     let ImageDocument::Manifest(manifest) =
         ImageDocument::from_slice(&collected.contents.root.bytes).unwrap()
     else {
@@ -304,7 +304,7 @@ fn what_was_compressed_is_not_compressed_again() {
     let first = bench
         .compressed("docker-archive:a.tar", Compression::Zstd)
         .unwrap();
-    let written = |collected: &Collected| {
+    let written = |collected: &CollectedImage| {
         let blob = collected
             .contents
             .blobs
@@ -408,7 +408,7 @@ fn a_tar_of_a_layout_is_that_layout() {
         bench.collect("oci:layout:2").unwrap(),
     );
     assert_eq!(from_tar.contents.root, from_directory.contents.root);
-    let contents = |collected: &Collected| {
+    let contents = |collected: &CollectedImage| {
         collected
             .contents
             .blobs

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use fixtures::artifact::{Document as Artifact, policy_of};
 use fixtures::image::Descriptor;
 use fixtures::layout::OciLayout;
+use progress::Watch;
 use tempfile::TempDir;
-use watch::Watch;
 
 use super::tests::{image, means};
 use super::*;
 use crate::cache::Cache;
-use crate::unpacking::Unpacking;
+use crate::unpacking::UnpackSession;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -28,11 +28,11 @@ fn layout(documents: &[(Option<String>, Artifact)]) -> TempDir {
     directory
 }
 
-fn collected(directory: &TempDir) -> Result<Vec<Collected>, FailedImage> {
+fn collected(directory: &TempDir) -> Result<Vec<CollectedImage>, FailedImage> {
     let cache = Cache::new(&directory.path().join("cache"));
     let watch = Watch::silent(Cancel::never());
-    let means = means(&cache, Unpacking::new(limits::UNPACK_LIMIT), &watch);
-    let means = Means {
+    let means = means(&cache, UnpackSession::new(limits::UNPACK_LIMIT), &watch);
+    let means = SourceContext {
         referrers: ReferrerTreatment::Bring,
         ..means
     };
@@ -139,11 +139,11 @@ fn with_one_more(directory: &TempDir) -> Vec<String> {
     let digest = files::digest(&made.bytes);
     let (manifest, _) = Document::read(digest, made.bytes.clone()).unwrap();
     let content = files::digest(&made.contents[0]);
-    let referrer = MadeReferrer {
+    let referrer = GeneratedReferrer {
         name: images[0].place.name.clone(),
         subject: subject().digest.parse().unwrap(),
         manifest: Arc::new(manifest),
-        blobs: vec![Here::whole(content, 9, "made".into())],
+        blobs: vec![LocalBlob::whole_file(content, 9, "made".into())],
     };
     add_referrers(&mut images, vec![referrer]).unwrap();
     let places: Vec<_> = images.iter().map(|image| image.place.to_string()).collect();
@@ -228,8 +228,8 @@ fn what_is_listed_itself_is_left_as_it_is() {
     let directory = layout(&[(Some(tag(&subject(), ".sig")), own)]);
     let cache = Cache::new(&directory.path().join("cache"));
     let watch = Watch::silent(Cancel::never());
-    let means = means(&cache, Unpacking::new(limits::UNPACK_LIMIT), &watch);
-    let means = Means {
+    let means = means(&cache, UnpackSession::new(limits::UNPACK_LIMIT), &watch);
+    let means = SourceContext {
         referrers: ReferrerTreatment::Bring,
         ..means
     };

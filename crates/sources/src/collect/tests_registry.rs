@@ -7,14 +7,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use progress::Watch;
 use tempfile::TempDir;
-use watch::Watch;
 
 use super::tests::{here, means, source_image};
 use super::*;
 use crate::cache::Cache;
 use crate::remote::{Remote, SourceNetwork};
-use crate::unpacking::Unpacking;
+use crate::unpacking::UnpackSession;
 
 /// The maximum wait for a request that may never arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -123,21 +123,21 @@ impl Registry {
 }
 
 /// Runs a function with a context for these registries, which do not use TLS.
-fn with_means<T>(directory: &TempDir, work: impl FnOnce(&Means<'_>) -> T) -> T {
+fn with_means<T>(directory: &TempDir, work: impl FnOnce(&SourceContext<'_>) -> T) -> T {
     with_remote(directory, Remote::default(), work)
 }
 
 fn with_remote<T>(
     directory: &TempDir,
     mut remote: Remote,
-    work: impl FnOnce(&Means<'_>) -> T,
+    work: impl FnOnce(&SourceContext<'_>) -> T,
 ) -> T {
     remote.registries.plain_http = registry::PlainHttp::Always;
     let cache = Cache::new(&directory.path().join("cache"));
     let watch = Watch::silent(Cancel::never());
-    work(&Means {
+    work(&SourceContext {
         network: SourceNetwork::new(&remote, &cache, &watch),
-        ..means(&cache, Unpacking::new(0), &watch)
+        ..means(&cache, UnpackSession::new(0), &watch)
     })
 }
 
@@ -295,7 +295,7 @@ fn several_registries_are_downloaded_from_at_a_time() {
         assert!(
             wanted
                 .values()
-                .all(|blob| matches!(blob, ImageBlob::Wanted(_)))
+                .all(|blob| matches!(blob, ImageBlob::Remote(_)))
         );
         let fetched = fetch(&collected, wanted, means).unwrap();
         assert_eq!(fetched.len(), 2);

@@ -9,8 +9,8 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use fixtures::saved::{self, Names, Saved};
+use progress::{Cancel, ProgressSink, Watch};
 use schemas::SourceImage;
-use watch::{Cancel, Tell, Watch};
 
 use super::session::CollectSession;
 use super::tests::{here, means, source_image};
@@ -18,8 +18,8 @@ use super::tests_archive::{Bench, gzip, layers, text, two_images};
 use super::tests_registry::images;
 use super::{collect, collect_one};
 use crate::cache::Cache;
-use crate::means::Means;
-use crate::unpacking::Unpacking;
+use crate::context::SourceContext;
+use crate::unpacking::UnpackSession;
 use crate::{Event, FailedImage, SourceError};
 
 #[test]
@@ -63,7 +63,7 @@ fn compressed_archives_are_unpacked_once() {
 }
 
 /// Collects images within these limits, and returns the error.
-fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), SourceError> {
+fn within(bench: &Bench, sources: &[&str], unpacking: UnpackSession) -> Result<(), SourceError> {
     let cache = Cache::new(&bench.path("cache"));
     let watch = Watch::silent(Cancel::never());
     let means = means(&cache, unpacking, &watch);
@@ -101,7 +101,7 @@ fn all_that_is_unpacked_counts_towards_one_limit_and_a_file_counts_once() {
     let all = sizes[0].0 + sizes[1].0;
     let start = |limit| {
         fs::remove_dir_all(bench.path("cache")).unwrap_or_default();
-        Unpacking::leaving(0, limit)
+        UnpackSession::leaving(0, limit)
     };
     let sources = [one, one, two, one, two];
     assert!(within(&bench, &sources, start(all)).is_ok());
@@ -144,8 +144,8 @@ fn by_lanes<T>(
     bench: &Bench,
     lanes: usize,
     limit: u64,
-    tell: Tell<'_, Event>,
-    use_means: impl FnOnce(&Means<'_>) -> T,
+    tell: ProgressSink<'_, Event>,
+    use_means: impl FnOnce(&SourceContext<'_>) -> T,
 ) -> T {
     fs::remove_dir_all(bench.path("cache")).unwrap_or_default();
     let cache = Cache::new(&bench.path("cache"));
@@ -153,9 +153,9 @@ fn by_lanes<T>(
         tell,
         cancel: Cancel::never(),
     };
-    use_means(&Means {
+    use_means(&SourceContext {
         threads: NonZeroUsize::new(lanes).unwrap(),
-        ..means(&cache, Unpacking::leaving(0, limit), &watch)
+        ..means(&cache, UnpackSession::leaving(0, limit), &watch)
     })
 }
 
@@ -175,7 +175,7 @@ fn archives_are_unpacked_side_by_side_and_give_the_same() {
             assert!(!waited.unwrap().1.timed_out(), "one after the other");
         }
     };
-    let roots = |lanes, tell: Tell<'_, Event>| {
+    let roots = |lanes, tell: ProgressSink<'_, Event>| {
         by_lanes(&bench, lanes, u64::MAX, tell, |means| {
             let collected = collect(bench.0.path(), &images, means).unwrap();
             let roots = collected.iter().map(|image| image.contents.root.digest);
@@ -227,7 +227,7 @@ fn a_file_that_unpacks_to_very_much_stops_at_the_limit_and_leaves_nothing() {
     let error = within(
         &bench,
         &["docker-archive:bomb.tgz"],
-        Unpacking::leaving(0, LIMIT),
+        UnpackSession::leaving(0, LIMIT),
     );
     let SourceError::UnpackLimit {
         unpacked, limit, ..
@@ -243,7 +243,7 @@ fn a_file_that_unpacks_to_very_much_stops_at_the_limit_and_leaves_nothing() {
 fn unpacking_stops_before_the_disk_is_full() {
     let bench = Bench::new();
     fs::write(bench.path("a.tgz"), gzip(&[0; 1000])).unwrap();
-    let never = Unpacking::leaving(u64::MAX, u64::MAX);
+    let never = UnpackSession::leaving(u64::MAX, u64::MAX);
     let error = within(&bench, &["docker-archive:a.tgz"], never).unwrap_err();
     assert!(
         matches!(&error, SourceError::UnpackSpace { unpacked: 0, cache, .. } if *cache == bench.path("cache")),
@@ -265,10 +265,10 @@ fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
         cancel: Cancel::never(),
     };
     let cache = Cache::new(&bench.path("cache"));
-    let collect = |means: &Means<'_>| {
+    let collect = |means: &SourceContext<'_>| {
         collect_one(bench.0.path(), &image, means, &mut CollectSession::new()).unwrap();
     };
-    let one = means(&cache, Unpacking::new(u64::MAX), &watch);
+    let one = means(&cache, UnpackSession::new(u64::MAX), &watch);
     collect(&one);
     let first = steps.load(Ordering::Relaxed);
     assert!(first > 5, "{first}");
@@ -279,7 +279,7 @@ fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
     // A new pack reads the file again, because the earlier result may have been damaged and discarded.
     fs::remove_dir_all(bench.path("cache/contents")).unwrap();
     fs::create_dir(bench.path("cache/contents")).unwrap();
-    collect(&means(&cache, Unpacking::new(u64::MAX), &watch));
+    collect(&means(&cache, UnpackSession::new(u64::MAX), &watch));
 }
 
 /// A saved image with layers that all have this content, under one name.
@@ -310,8 +310,8 @@ fn layers_that_are_only_compared_count_too_and_each_is_unpacked_once() {
     let source = ["docker-archive:a.tar"; 2];
     for stored in [gzip(&layer), zstd::bulk::compress(&layer, 1).unwrap()] {
         save_layers(&bench, &layer, &stored, 50);
-        assert!(within(&bench, &source, Unpacking::leaving(0, size)).is_ok());
-        let error = within(&bench, &source, Unpacking::leaving(0, size - 1)).unwrap_err();
+        assert!(within(&bench, &source, UnpackSession::leaving(0, size)).is_ok());
+        let error = within(&bench, &source, UnpackSession::leaving(0, size - 1)).unwrap_err();
         assert!(
             matches!(error, SourceError::UnpackLimit { packed, unpacked, .. } if (packed, unpacked) == (stored.len() as u64, size - 1)),
             "{error}"
@@ -325,10 +325,10 @@ fn unpacking_ends_when_the_user_wants_it() {
     save_layers(&bench, b"x", &gzip(b"").repeat(1000), 1);
     fs::write(bench.path("a.tgz"), gzip(&[0; 1000])).unwrap();
     let cancelled = AtomicBool::new(true);
-    let watch = Watch::silent(Cancel::when(&cancelled));
+    let watch = Watch::silent(Cancel::from_flag(&cancelled));
     for source in ["docker-archive:a.tar", "docker-archive:a.tgz"] {
         let cache = Cache::new(&bench.path("cache"));
-        let means = means(&cache, Unpacking::new(u64::MAX), &watch);
+        let means = means(&cache, UnpackSession::new(u64::MAX), &watch);
         let image = source_image(source);
         let collected = collect_one(bench.0.path(), &image, &means, &mut CollectSession::new());
         assert!(matches!(collected, Err(SourceError::Interrupted(_))));

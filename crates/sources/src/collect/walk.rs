@@ -12,12 +12,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use progress::Cancel;
 use schemas::walk::{Parsed, Visit, WalkProblem, Walker};
 use schemas::{
     Descriptor, Digest, Document, ImageDocument, ImageManifest, Platform, WantedPlatform, json,
     known_keys,
 };
-use watch::Cancel;
 
 use super::session::CollectSession;
 use super::store::{Store, called_otherwise, check_size, document, parse};
@@ -25,7 +25,7 @@ use super::{Configuration, ImageContents};
 use crate::blob::ImageBlob;
 use crate::error::{SourceError, check_digest};
 use crate::limits;
-use crate::platform::{self, Choice};
+use crate::platform::{self, PlatformChoice};
 
 /// Reads one image.
 #[derive(Debug)]
@@ -94,9 +94,11 @@ impl<'a> ImageReader<'a> {
         let (document, content) = &root;
         match content {
             ImageDocument::Index(index) => match platform::choose(&index.manifests, platforms)? {
-                Choice::Whole => Ok((root, None)),
-                Choice::Child(child) => Ok((self.read_named(child)?, child.platform.clone())),
-                Choice::Children(chosen) => {
+                PlatformChoice::Whole => Ok((root, None)),
+                PlatformChoice::Child(child) => {
+                    Ok((self.read_named(child)?, child.platform.clone()))
+                }
+                PlatformChoice::Children(chosen) => {
                     let (digest, bytes) = platform::subset(document, &chosen);
                     let subset = parse(self.store.document(digest), digest, bytes)?;
                     Ok((subset, None))
@@ -124,7 +126,7 @@ impl<'a> ImageReader<'a> {
                 limit: limits::CONFIG_SIZE,
             }));
         }
-        let config = self.store.bring(config)?;
+        let config = self.store.make_local(config)?;
         let bytes = config.read()?;
         check_digest(&config.path, config.digest, files::digest(&bytes))?;
         let read = json::from_loose_slice_of(&bytes, known_keys::IMAGE_CONFIG);
@@ -151,7 +153,7 @@ impl<'a> ImageReader<'a> {
             return Err(SourceError::Documents);
         }
         self.documents += 1;
-        self.session.keep(&parsed.0)?;
+        self.session.count_document(&parsed.0)?;
         Ok(parsed)
     }
 
@@ -179,7 +181,7 @@ impl Visit for ImageReader<'_> {
 
     /// Documents are located when they are read.
     fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<Digest>, SourceError> {
-        self.session.agree(named.digest, named.size)?;
+        self.session.check_size(named.digest, named.size)?;
         self.foreign_layers |= named.is_foreign();
         if !by.follows(named) && !self.blobs.contains_key(&named.digest) {
             self.blobs.insert(named.digest, self.blob(named)?);

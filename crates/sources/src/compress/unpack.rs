@@ -12,14 +12,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use progress::Cancel;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
-use watch::Cancel;
 
 use super::{FilePart, failed};
-use crate::blob::Here;
+use crate::blob::LocalBlob;
+use crate::context::{Compression, SourceContext};
 use crate::error::{SourceError, check_digest};
-use crate::means::{Compression, Means};
 use crate::tar::{Span, Tar};
 use crate::unpacking::PackedFile;
 use crate::{Event, limits};
@@ -33,15 +33,15 @@ pub(crate) fn stored(tar: &Tar, extent: Span) -> Result<Compression, SourceError
     Ok(coding(&magic))
 }
 
-impl Here {
+impl LocalBlob {
     /// Returns a reader of a layer that may be compressed. The content is not verified and does not count towards the
     /// limit.
     pub fn unpacked(&self) -> Result<Box<dyn Read>, SourceError> {
         let failed = |source| failed(&self.path, source);
         let mut magic = Vec::new();
-        let mut begin = FilePart::of(self)?.take(4);
+        let mut begin = FilePart::open_blob(self)?.take(4);
         begin.read_to_end(&mut magic).map_err(failed)?;
-        let part = FilePart::of(self)?;
+        let part = FilePart::open_blob(self)?;
         Ok(match coding(&magic) {
             Compression::None => Box::new(part),
             Compression::Gzip => Box::new(MultiGzDecoder::new(part)),
@@ -62,10 +62,10 @@ fn coding(magic: &[u8]) -> Compression {
 /// Verifies a compressed layer and returns it as it is stored. `plain` is its location, with the digest of its
 /// uncompressed content.
 pub(crate) fn verified(
-    plain: &Here,
+    plain: &LocalBlob,
     compression: Compression,
-    means: &Means<'_>,
-) -> Result<Here, SourceError> {
+    means: &SourceContext<'_>,
+) -> Result<LocalBlob, SourceError> {
     let digest = means.unpacking.once(
         |unpacking| &unpacking.layers,
         plain.clone(),
@@ -73,7 +73,7 @@ pub(crate) fn verified(
         plain.size,
         |packed| verify(plain, compression, packed, means),
     )?;
-    Ok(Here {
+    Ok(LocalBlob {
         digest,
         ..plain.clone()
     })
@@ -81,13 +81,13 @@ pub(crate) fn verified(
 
 /// Returns the digest of a compressed layer, after verifying its uncompressed content.
 fn verify(
-    plain: &Here,
+    plain: &LocalBlob,
     compression: Compression,
     packed: &mut PackedFile<'_>,
-    means: &Means<'_>,
+    means: &SourceContext<'_>,
 ) -> Result<Digest, SourceError> {
     let mut hashing = HashReader {
-        from: Ending::new(FilePart::of(plain)?, means),
+        from: CancellableReader::new(FilePart::open_blob(plain)?, means),
         hasher: Sha256::new(),
     };
     let mut unpacked = Sha256::new();
@@ -113,7 +113,7 @@ fn verify(
 
 /// A reader that hashes all bytes.
 struct HashReader<'a> {
-    from: Ending<'a, FilePart>,
+    from: CancellableReader<'a, FilePart>,
     hasher: Sha256,
 }
 
@@ -126,19 +126,19 @@ impl Read for HashReader<'_> {
 }
 
 /// A reader that fails after a cancellation. It is required because a decoder can read very much without any output.
-struct Ending<'a, R> {
+struct CancellableReader<'a, R> {
     from: R,
     cancel: Cancel<'a>,
 }
 
-impl<'a, R> Ending<'a, R> {
-    fn new(from: R, means: &Means<'a>) -> Self {
+impl<'a, R> CancellableReader<'a, R> {
+    fn new(from: R, means: &SourceContext<'a>) -> Self {
         let cancel = means.watch.cancel;
         Self { from, cancel }
     }
 }
 
-impl<R: Read> Read for Ending<'_, R> {
+impl<R: Read> Read for CancellableReader<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         self.cancel.go_on().map_err(io::Error::other)?;
         self.from.read(buf)
@@ -149,7 +149,7 @@ impl<R: Read> Read for Ending<'_, R> {
 fn pump(
     from: &mut dyn Read,
     path: &Path,
-    means: &Means<'_>,
+    means: &SourceContext<'_>,
     mut take: impl FnMut(&[u8]) -> Result<(), SourceError>,
 ) -> Result<(), SourceError> {
     let mut buffer = vec![0; limits::CACHE_BUFFER];
@@ -168,7 +168,7 @@ fn pump(
 }
 
 /// Opens a tar. A tar that is compressed with gzip, which engines also accept, is unpacked into the cache.
-pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceError> {
+pub(crate) fn open_tar(path: &Path, means: &SourceContext<'_>) -> Result<Tar, SourceError> {
     let size = files::size(path)?;
     let mut part = FilePart::open(path, Span { offset: 0, size })?;
     let mut magic = Vec::new();
@@ -198,12 +198,12 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
 }
 
 /// Returns the path of the unpacked content of a gzip file.
-fn unpack(packed: &mut PackedFile<'_>, means: &Means<'_>) -> Result<PathBuf, SourceError> {
+fn unpack(packed: &mut PackedFile<'_>, means: &SourceContext<'_>) -> Result<PathBuf, SourceError> {
     let (path, size) = (packed.path, packed.size);
     let cache = means.cache.get()?;
     // The recipe uses the content, because the file at a path can change.
     let recipe = format!("unpacked {}", hash(path, size, means)?);
-    if let Some(made) = cache.derived(&recipe) {
+    if let Some(made) = cache.find_derived(&recipe) {
         // Unlike copied content, this content is used without a later verification.
         if hash(&made.path, made.size, means)? == made.digest {
             return Ok(made.path);
@@ -213,7 +213,8 @@ fn unpack(packed: &mut PackedFile<'_>, means: &Means<'_>) -> Result<PathBuf, Sou
     }
     let mut new = cache.create()?;
     let part = FilePart::open(path, Span { offset: 0, size })?;
-    let from = io::BufReader::with_capacity(limits::CACHE_BUFFER, Ending::new(part, means));
+    let from =
+        io::BufReader::with_capacity(limits::CACHE_BUFFER, CancellableReader::new(part, means));
     pump(&mut MultiGzDecoder::new(from), path, means, |bytes| {
         let unpacking = &means.unpacking;
         unpacking.leave_room(packed, &new, means.cache)?;
@@ -226,7 +227,7 @@ fn unpack(packed: &mut PackedFile<'_>, means: &Means<'_>) -> Result<PathBuf, Sou
     Ok(made.path)
 }
 
-fn hash(path: &Path, size: u64, means: &Means<'_>) -> Result<Digest, SourceError> {
+fn hash(path: &Path, size: u64, means: &SourceContext<'_>) -> Result<Digest, SourceError> {
     let mut part = FilePart::open(path, Span { offset: 0, size })?;
     let mut hasher = Sha256::new();
     pump(&mut part, path, means, |bytes| {
@@ -271,9 +272,9 @@ mod tests {
             reads: &reads,
             cancel: &cancel,
         };
-        let from = Ending {
+        let from = CancellableReader {
             from: members,
-            cancel: Cancel::when(&cancel),
+            cancel: Cancel::from_flag(&cancel),
         };
         let read = MultiGzDecoder::new(from).read(&mut [0; 100]);
         assert_eq!(read.unwrap_err().to_string(), "interrupted");

@@ -1,6 +1,6 @@
 //! The plan file ([`PlanFile`]): a plan with its author and cluster, which other users can review, sign and apply.
-//! Applying a file does not execute its content. The plan is created again and compared with the file; any difference is
-//! an error.
+//! Applying a file does not execute its content. The plan is created again and compared with the file; any difference
+//! is an error.
 //!
 //! Known attacks and their defences:
 //! - The file is applied to another cluster or with another archive. Both are named in it ([`PlanFile::elsewhere`]).
@@ -12,31 +12,33 @@
 //!
 //! A file contains no password: a plan with a password cannot be written to a file.
 
-mod asked;
-mod decided;
-mod shown;
+mod comparison;
+mod digests;
+mod request;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use deployer::{Cluster, ObjectRef};
-use schemas::named;
-use schemas::{Digest, ParameterName, SolutionId, StatementTime, json};
+use kubernetes::{Cluster, ObjectRef};
+use schemas::{Digest, ParameterName, SolutionId, StatementTime, json, list_names};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::asked::FiledRequest;
-use self::decided::DecisionDigests;
-use self::shown::{as_shown, parts_that_differ};
+use self::comparison::{as_shown, parts_that_differ};
+use self::digests::DecisionDigests;
+use self::request::FiledRequest;
+use crate::choices::parameters::{ChosenValue, looks_secret};
 use crate::model::error::Error;
 use crate::model::parameters::ValueSource;
-use crate::model::request::{Allowed, HelmProgram, Request};
+use crate::model::request::{Exceptions, HelmProgram, Request};
 use crate::model::writer::Writer;
+use crate::objects::changes::{AppliedObject, PlannedObject};
 use crate::plan::Ready;
 use crate::plan::notes::of_network;
-use crate::plan::parameters::{ChosenValue, looks_secret};
-use crate::plan::summary::{AppliedObject, PlanSummary, PlannedDefault, PlannedObject};
+use crate::plan::summary::{PlanSummary, PlannedDefault};
 
 /// The version of the file format.
 const VERSION: u64 = 1;
@@ -109,7 +111,7 @@ pub enum PlanFileError {
 
 /// A part that has changed since a plan was created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Moved {
+pub enum PlanChange {
     /// The plan was created for the cluster at this address, which is another one.
     #[error("the plan was created for another cluster, at {0}")]
     Cluster(String),
@@ -148,8 +150,8 @@ impl Ready<'_> {
             solution: self.asked.id.clone(),
             archive_id: self.asked.record.archive_id,
             summary: self.filed_summary(),
-            request: FiledRequest::of(request)?.accepting(shown(&self.summary)),
-            decided: DecisionDigests::of(&self.asked, &self.decision)?,
+            request: FiledRequest::new(request)?.accepting(shown(&self.summary)),
+            decided: DecisionDigests::new(&self.asked, &self.decision)?,
         })
     }
 
@@ -239,7 +241,7 @@ impl PlanFile {
 
     /// Returns the exceptions that were allowed.
     #[must_use]
-    pub fn allowed(&self) -> Allowed {
+    pub fn allowed(&self) -> Exceptions {
         self.request.allowed
     }
 
@@ -254,7 +256,9 @@ impl PlanFile {
         scratch: PathBuf,
         helm: HelmProgram,
     ) -> Request {
-        self.request.clone().by(by, now, writer, scratch, helm)
+        self.request
+            .clone()
+            .into_request(by, now, writer, scratch, helm)
     }
 
     /// Returns the reasons why the file is not for this archive and this cluster.
@@ -262,13 +266,13 @@ impl PlanFile {
         &self,
         archive_id: Digest,
         cluster: &Cluster,
-    ) -> Result<Vec<Moved>, Error> {
+    ) -> Result<Vec<PlanChange>, Error> {
         let mut moved = Vec::new();
         if identity(cluster).await? != self.cluster {
-            moved.push(Moved::Cluster(self.summary.server.clone()));
+            moved.push(PlanChange::Cluster(self.summary.server.clone()));
         }
         if archive_id != self.archive_id {
-            moved.push(Moved::Archive(self.archive_id, archive_id));
+            moved.push(PlanChange::Archive(self.archive_id, archive_id));
         }
         Ok(moved)
     }
@@ -276,13 +280,13 @@ impl PlanFile {
     /// Returns the parts in which a newly created plan differs from the file. Every difference counts unless it is
     /// known to be irrelevant, so a field that is not listed here cannot hide one.
     #[must_use]
-    pub fn moved(&self, anew: &Self) -> Vec<Moved> {
+    pub fn moved(&self, anew: &Self) -> Vec<PlanChange> {
         self.moved_after(anew, &[])
     }
 
     /// Returns the differing parts as [`Self::moved`] does, after these `earlier` plans of the same run were applied.
     /// Changes that those plans show are not differences.
-    pub(crate) fn moved_after(&self, anew: &Self, earlier: &[&Self]) -> Vec<Moved> {
+    pub(crate) fn moved_after(&self, anew: &Self, earlier: &[&Self]) -> Vec<PlanChange> {
         let anew = self.as_shown_by(anew.clone(), earlier);
         if *self == anew {
             return Vec::new();
@@ -290,17 +294,17 @@ impl PlanFile {
         let mut moved = Vec::new();
         let objects = differing(&self.summary, &anew.summary);
         if !objects.is_empty() {
-            moved.push(Moved::Objects(named(objects)));
+            moved.push(PlanChange::Objects(list_names(objects)));
         }
         if self.decided.records != anew.decided.records {
-            moved.push(Moved::Records(self.solution.clone()));
+            moved.push(PlanChange::Records(self.solution.clone()));
         }
         let told = parts_that_differ(&self.summary, &anew.summary);
         if !told.is_empty() {
-            moved.push(Moved::Told(told.join(", ")));
+            moved.push(PlanChange::Told(told.join(", ")));
         }
         if moved.is_empty() {
-            moved.push(Moved::Otherwise);
+            moved.push(PlanChange::Otherwise);
         }
         moved
     }
@@ -415,6 +419,3 @@ impl TryFrom<Filed> for PlanFile {
         })
     }
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -1,23 +1,26 @@
+//! Tests of plan files: the differences that a comparison with a new plan must find, and those that it must ignore.
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deployer::{Gone, Leases, Object};
+use kubernetes::{HeldLeases, HolderCheck, Object};
+use progress::Cancel;
 use serde_json::{Value, json};
-use shelf::Missing;
+use store::MissingImagePolicy;
 use tokio::sync::Semaphore;
-use watch::Cancel;
 
-use super::*;
-use crate::model::authority::Authority;
-use crate::model::fleet::tests::choices;
-use crate::model::request::{Allowed, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target};
-use crate::model::verb::Verb;
-use crate::model::writer::Turn;
-use crate::plan::diff::live_digest;
-use crate::plan::hidden::HiddenTexts;
-use crate::plan::summary::{AppliedObject, PlannedBeyond, PlannedChart, PlannedTarget};
+use crate::choices::redact::HiddenTexts;
+use crate::model::layer::tests::choices;
+use crate::model::request::{
+    Exceptions, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target,
+};
+use crate::model::writer::{Authority, LeaseConflictPolicy, Verb};
+use crate::objects::changes::{AppliedObject, PlannedChart};
+use crate::objects::diff::live_digest;
+use crate::plan::file::*;
+use crate::plan::summary::{PlannedBeyond, PlannedTarget};
 
 fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
     PlannedObject {
@@ -75,9 +78,9 @@ fn writer() -> Writer {
         by: "alice@desk".to_owned(),
         fleet: None,
         clock: Arc::new(|| std::time::SystemTime::UNIX_EPOCH),
-        gone: Gone::by(|_| false),
-        leases: Leases::default(),
-        turn: Turn::Refuse,
+        gone: HolderCheck::new(|_| false),
+        leases: HeldLeases::default(),
+        turn: LeaseConflictPolicy::Refuse,
         seal: None,
         cancel: Cancel::never(),
     }
@@ -95,8 +98,8 @@ pub(crate) fn request(pull_login: PullLogin, wait: u64) -> Request {
     Request {
         registry: "push.test:5000/a".parse().unwrap(),
         pull_registry: None,
-        placement: shelf::PlacementChoice::default(),
-        missing: Missing::Refuse,
+        placement: store::PlacementChoice::default(),
+        missing: MissingImagePolicy::Refuse,
         goal: Goal::Deployed(Target {
             environment: "prod".parse().unwrap(),
             namespace: None,
@@ -104,7 +107,7 @@ pub(crate) fn request(pull_login: PullLogin, wait: u64) -> Request {
             parameters: Box::default(),
             fleet: None,
         }),
-        allowed: Allowed::NOTHING,
+        allowed: Exceptions::NOTHING,
         accepted: ["1234".to_owned()].into(),
         recreate: ["StatefulSet/db".parse().unwrap()].into(),
         before: [].into(),
@@ -137,7 +140,7 @@ pub(crate) fn file() -> PlanFile {
         solution: "shop-1.0.0".parse().unwrap(),
         archive_id: digest(1),
         summary: summary(),
-        request: FiledRequest::of(&request(secret, 300)).unwrap(),
+        request: FiledRequest::new(&request(secret, 300)).unwrap(),
         decided: serde_json::from_value(json!({ "records": digest(2), "objects": digest(3) }))
             .unwrap(),
     }
@@ -168,7 +171,7 @@ fn the_choices_of_a_fleet_go_with_a_plan() {
         target.fleet = Some(Box::new(fleet));
     }
     let file = PlanFile {
-        request: FiledRequest::of(&request).unwrap(),
+        request: FiledRequest::new(&request).unwrap(),
         ..file()
     };
     let read = PlanFile::from_slice(&file.to_bytes()).unwrap();
@@ -197,7 +200,7 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
     };
     let login = PullLogin::Secret("login".parse().unwrap());
     assert_eq!((bob.wait.as_secs(), &target.pull_login), (300, &login));
-    assert_eq!(FiledRequest::of(&bob).unwrap(), file.request);
+    assert_eq!(FiledRequest::new(&bob).unwrap(), file.request);
 }
 
 #[test]
@@ -234,14 +237,14 @@ fn only_what_a_plan_shows_is_accepted_in_its_file() {
     let mut asked = request(PullLogin::Keep, 1);
     asked.accepted.insert("5678".to_owned());
     let accepted = |shown| {
-        let filed = FiledRequest::of(&asked).unwrap().accepting(shown);
+        let filed = FiledRequest::new(&asked).unwrap().accepting(shown);
         serde_json::to_value(filed).unwrap()["accepted"].clone()
     };
     assert_eq!(accepted(Some("1234")), json!(["1234"]));
     assert_eq!(accepted(None), json!([]));
     // Reads of templates are among the lines that a plan shows.
     asked.accepted.insert("read-9abc".to_owned());
-    let accepted = |shown| FiledRequest::of(&asked).unwrap().accepting(shown);
+    let accepted = |shown| FiledRequest::new(&asked).unwrap().accepting(shown);
     let filed = serde_json::to_value(accepted(None)).unwrap();
     assert_eq!(filed["accepted"], json!(["read-9abc"]));
     assert!(accepted(None).accepts_only(None) && !accepted(Some("1234")).accepts_only(None));
@@ -254,7 +257,7 @@ fn a_plan_with_a_password_has_no_file() {
         username: "node".to_owned(),
         password: registry::Secret::new("s3cret".to_owned()),
     };
-    let refused = FiledRequest::of(&request(PullLogin::Made(login), 1));
+    let refused = FiledRequest::new(&request(PullLogin::Made(login), 1));
     assert!(matches!(refused, Err(Error::Password)));
 }
 
@@ -350,7 +353,7 @@ fn whatever_a_file_tells_comes_out_so_or_it_is_named() {
     for (name, summary) in told {
         let lying = PlanFile { summary, ..file() };
         let moved = lying.moved(&file());
-        assert_eq!(moved, [Moved::Told(name.to_owned())]);
+        assert_eq!(moved, [PlanChange::Told(name.to_owned())]);
     }
 }
 
@@ -373,7 +376,7 @@ fn only_what_a_chart_makes_by_chance_is_shown_as_before() {
     };
     let chance = ["Secret login"];
     assert_eq!(with(&chance, "+a").moved(&with(&chance, "+b")), []);
-    let named = [Moved::Objects("Secret prod/login".to_owned())];
+    let named = [PlanChange::Objects("Secret prod/login".to_owned())];
     assert_eq!(with(&[], "+harmless").moved(&with(&[], "+b")), named);
     let claimed = with(&chance, "+harmless").moved(&with(&[], "+b"));
     assert_eq!(claimed, named, "what is made by chance is found out anew");
@@ -456,7 +459,7 @@ fn what_an_earlier_plan_of_the_run_created_is_no_change_by_others() {
     again.target.as_mut().unwrap().objects[1] = object(account, "change", "+  size: 3\n");
     assert_eq!(shop.differences(&again, &[&cart]), [""; 0]);
 
-    // Without an earlier plan that created it, others did.
+    // Without an earlier plan that created it, another writer has created it.
     assert_eq!(shop.differences(&again, &[]), ["Namespace prod", account]);
 
     // Lines that neither plan shows are reported.
@@ -544,7 +547,7 @@ fn what_moved_is_named() {
         change(&mut anew);
         file().moved(&anew)
     };
-    let deployment = [Moved::Objects("Deployment prod/shop".to_owned())];
+    let deployment = [PlanChange::Objects("Deployment prod/shop".to_owned())];
     let objects: [fn(&mut PlanFile); 4] = [
         |file| file.summary.target.as_mut().unwrap().objects[0].live = None,
         |file| {
@@ -558,24 +561,30 @@ fn what_moved_is_named() {
     for change in objects {
         assert_eq!(moved(change), deployment);
     }
-    let records = Moved::Records("shop-1.0.0".parse().unwrap());
+    let records = PlanChange::Records("shop-1.0.0".parse().unwrap());
     let both = moved(|file| {
         file.summary.crds.clear();
         file.decided.records = Digest::new([9; 32]);
     });
-    let crd = Moved::Objects("CustomResourceDefinition shops".to_owned());
+    let crd = PlanChange::Objects("CustomResourceDefinition shops".to_owned());
     assert_eq!(both, [crd, records]);
     let running = moved(|plan| plan.summary.target.as_mut().unwrap().running = None);
-    assert_eq!(running, [Moved::Told("the running version".to_owned())]);
+    assert_eq!(
+        running,
+        [PlanChange::Told("the running version".to_owned())]
+    );
     let defaults = moved(|plan| plan.summary.defaults.clear());
-    assert_eq!(defaults, [Moved::Told("the default values".to_owned())]);
+    assert_eq!(
+        defaults,
+        [PlanChange::Told("the default values".to_owned())]
+    );
     // Changes to fields without an own comparison are reported too.
     let others: [fn(&mut PlanFile); 2] = [
         |file| file.summary.images = 9,
-        |file| file.request = FiledRequest::of(&request(PullLogin::Keep, 300)).unwrap(),
+        |file| file.request = FiledRequest::new(&request(PullLogin::Keep, 300)).unwrap(),
     ];
     for change in others {
-        assert_eq!(moved(change), [Moved::Otherwise]);
+        assert_eq!(moved(change), [PlanChange::Otherwise]);
     }
 }
 

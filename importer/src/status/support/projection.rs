@@ -1,6 +1,7 @@
 //! The projection of objects into a support bundle ([`project`]), which is an allow-list. Only known structural fields
 //! pass unchanged. Free text and unknown fields keep their shape, and their values are masked.
 
+use Shape::{Annotations, Drop, Each, Entries, Fields, Hide, Keep, Message, Path, Tables, Words};
 use serde_json::{Map, Value};
 
 /// The text that replaces a masked value.
@@ -33,8 +34,6 @@ enum Shape {
     /// An object whose fields are in any of these tables.
     Tables(&'static [&'static [(&'static str, Shape)]]),
 }
-
-use Shape::{Annotations, Drop, Each, Entries, Fields, Hide, Keep, Message, Path, Tables, Words};
 
 const NAMES: Shape = Each(&Keep);
 const MAP: Shape = Entries(&Keep);

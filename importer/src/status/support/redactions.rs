@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use deployer::Object;
+use kubernetes::Object;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::projection::MASK;
 use crate::limits;
+use crate::status::support::projection::MASK;
 
 /// The minimum length of a text that is searched for. Shorter ones occur in many words by chance.
 const SHORTEST: usize = 4;

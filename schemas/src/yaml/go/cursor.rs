@@ -1,4 +1,5 @@
-//! A cursor in a text, with the character classes of YAML.
+//! A cursor in a text, with the character classes of YAML. It knows the line and column of each character, because
+//! indentation has a meaning.
 
 use super::Problem;
 
@@ -53,43 +54,45 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the byte `ahead` of the position, or 0 after the end.
-    pub(super) fn at(&self, ahead: usize) -> u8 {
+    pub(super) fn peek_at(&self, ahead: usize) -> u8 {
         let byte = self.text.get(self.mark.byte + ahead);
         byte.copied().unwrap_or_default()
     }
 
     pub(super) fn is_break_at(&self, ahead: usize) -> bool {
-        match self.at(ahead) {
+        match self.peek_at(ahead) {
             b'\r' | b'\n' => true,
-            0xc2 => self.at(ahead + 1) == 0x85,
-            0xe2 => self.at(ahead + 1) == 0x80 && matches!(self.at(ahead + 2), 0xa8 | 0xa9),
+            0xc2 => self.peek_at(ahead + 1) == 0x85,
+            0xe2 => {
+                self.peek_at(ahead + 1) == 0x80 && matches!(self.peek_at(ahead + 2), 0xa8 | 0xa9)
+            }
             _ => false,
         }
     }
 
     pub(super) fn is_blank_at(&self, ahead: usize) -> bool {
-        matches!(self.at(ahead), b' ' | b'\t')
+        matches!(self.peek_at(ahead), b' ' | b'\t')
     }
 
     /// Returns whether a blank, a line break or the end is at an offset.
     pub(super) fn is_space_at(&self, ahead: usize) -> bool {
-        self.is_blank_at(ahead) || self.is_break_at(ahead) || self.at(ahead) == 0
+        self.is_blank_at(ahead) || self.is_break_at(ahead) || self.peek_at(ahead) == 0
     }
 
     /// Returns whether a line break or the end is at the position.
     pub(super) fn is_line_end(&self) -> bool {
-        self.is_break_at(0) || self.at(0) == 0
+        self.is_break_at(0) || self.peek_at(0) == 0
     }
 
     /// Returns whether `---` or `...` is alone at the start of a line.
     pub(super) fn is_document_marker(&self) -> bool {
-        let is = |byte| (0..3).all(|ahead| self.at(ahead) == byte);
+        let is = |byte| (0..3).all(|ahead| self.peek_at(ahead) == byte);
         self.mark.column == 0 && (is(b'-') || is(b'.')) && self.is_space_at(3)
     }
 
     /// Skips a character.
     pub(super) fn skip(&mut self) {
-        self.mark.byte += width(self.at(0));
+        self.mark.byte += width(self.peek_at(0));
         self.mark.index += 1;
         self.mark.column += 1;
     }
@@ -104,13 +107,13 @@ impl<'a> Cursor<'a> {
 
     /// Reads a line break and appends it to a text in normalized form.
     pub(super) fn read_break(&mut self, text: &mut String) {
-        match self.at(0) {
-            b'\r' if self.at(1) == b'\n' => {
+        match self.peek_at(0) {
+            b'\r' if self.peek_at(1) == b'\n' => {
                 text.push('\n');
                 self.mark.byte += 1;
                 self.mark.index += 1;
             }
-            0xe2 => text.push(if self.at(2) == 0xa8 {
+            0xe2 => text.push(if self.peek_at(2) == 0xa8 {
                 '\u{2028}'
             } else {
                 '\u{2029}'
@@ -133,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn skip_comment(&mut self) {
-        if self.at(0) == b'#' {
+        if self.peek_at(0) == b'#' {
             while !self.is_line_end() {
                 self.skip();
             }

@@ -50,7 +50,7 @@ pub(super) struct Reader<'a> {
 
 /// The context of a node, which determines the collections that it can be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodeContext {
     /// Within brackets.
     Flow,
     Block,
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
             self.scanner.next()?;
         }
         if before >= limits::YAML_DOCUMENTS {
-            return Err(over(self.scanner.mark()));
+            return Err(limit_error(self.scanner.mark()));
         }
         let is_bare = match self.peek()? {
             TokenKind::StreamEnd => return Ok(None),
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         let root = if is_empty && !is_bare {
             self.empty()?
         } else {
-            self.node(Place::Block)?
+            self.node(NodeContext::Block)?
         };
         if *self.peek()? == TokenKind::DocumentEnd {
             self.scanner.next()?;
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
 
     fn add(&mut self, kind: NodeKind, mark: Mark) -> Result<NodeId, Problem> {
         if self.nodes.len() >= limits::YAML_NODES {
-            return Err(over(mark));
+            return Err(limit_error(mark));
         }
         self.nodes.push(Node { kind, mark });
         Ok(self.nodes.len() - 1)
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Parses a node, or adds a null before one of these tokens.
-    fn node_unless(&mut self, place: Place, ends: &[TokenKind]) -> Result<NodeId, Problem> {
+    fn node_unless(&mut self, place: NodeContext, ends: &[TokenKind]) -> Result<NodeId, Problem> {
         if ends.contains(self.peek()?) {
             self.empty()
         } else {
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn node(&mut self, place: Place) -> Result<NodeId, Problem> {
+    fn node(&mut self, place: NodeContext) -> Result<NodeId, Problem> {
         let mark = self.scanner.peek()?.mark;
         if let TokenKind::Alias(name) = self.peek()? {
             let name = name.clone();
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         }
         self.depth += 1;
         if self.depth > limits::YAML_DEPTH {
-            return Err(over(mark));
+            return Err(limit_error(mark));
         }
         let has_properties = anchor.is_some() || tag.is_some();
         let kind = self.content(place, tag, has_properties, mark)?;
@@ -239,14 +239,14 @@ impl<'a> Reader<'a> {
 
     fn content(
         &mut self,
-        place: Place,
+        place: NodeContext,
         tag: Option<String>,
         has_properties: bool,
         mark: Mark,
     ) -> Result<NodeKind, Problem> {
-        let is_block = place != Place::Flow;
+        let is_block = place != NodeContext::Flow;
         match self.peek()? {
-            TokenKind::BlockEntry if place == Place::Entry => self.indentless_sequence(),
+            TokenKind::BlockEntry if place == NodeContext::Entry => self.indentless_sequence(),
             TokenKind::Scalar(scalar) => {
                 let (text, is_plain) = (scalar.text.clone(), scalar.is_plain);
                 self.scanner.next()?;
@@ -277,7 +277,7 @@ impl<'a> Reader<'a> {
         while *self.peek()? == TokenKind::BlockEntry {
             self.scanner.next()?;
             let ends = [TokenKind::BlockEntry, TokenKind::BlockEnd];
-            items.push(self.node_unless(Place::Block, &ends)?);
+            items.push(self.node_unless(NodeContext::Block, &ends)?);
         }
         self.expect(&TokenKind::BlockEnd, "did not find expected '-' indicator")?;
         Ok(NodeKind::Sequence(items))
@@ -293,7 +293,7 @@ impl<'a> Reader<'a> {
                 TokenKind::Value,
                 TokenKind::BlockEnd,
             ];
-            items.push(self.node_unless(Place::Block, &ends)?);
+            items.push(self.node_unless(NodeContext::Block, &ends)?);
         }
         Ok(NodeKind::Sequence(items))
     }
@@ -304,15 +304,15 @@ impl<'a> Reader<'a> {
         let mut fields = Vec::new();
         while *self.peek()? == TokenKind::Key {
             self.scanner.next()?;
-            let key = self.node_unless(Place::Entry, &ends)?;
-            fields.push((key, self.value(Place::Entry, &ends)?));
+            let key = self.node_unless(NodeContext::Entry, &ends)?;
+            fields.push((key, self.value(NodeContext::Entry, &ends)?));
         }
         self.expect(&TokenKind::BlockEnd, "did not find expected key")?;
         Ok(NodeKind::Mapping(fields))
     }
 
     /// Parses the value of a key, if a `:` follows.
-    fn value(&mut self, place: Place, ends: &[TokenKind]) -> Result<NodeId, Problem> {
+    fn value(&mut self, place: NodeContext, ends: &[TokenKind]) -> Result<NodeId, Problem> {
         if *self.peek()? != TokenKind::Value {
             return self.empty();
         }
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
             items.push(if *self.peek()? == TokenKind::Key {
                 self.pair()?
             } else {
-                self.node(Place::Flow)?
+                self.node(NodeContext::Flow)?
             });
         }
         self.scanner.next()?;
@@ -361,9 +361,9 @@ impl<'a> Reader<'a> {
             self.scanner.next()?;
             self.empty()?
         } else {
-            self.node(Place::Flow)?
+            self.node(NodeContext::Flow)?
         };
-        let value = self.value(Place::Flow, &ends)?;
+        let value = self.value(NodeContext::Flow, &ends)?;
         self.add(NodeKind::Mapping(vec![(key, value)]), mark)
     }
 
@@ -374,7 +374,7 @@ impl<'a> Reader<'a> {
         let mut fields = Vec::new();
         while self.has_next(&end, fields.is_empty(), "did not find expected ',' or '}'")? {
             if *self.peek()? != TokenKind::Key {
-                let key = self.node(Place::Flow)?;
+                let key = self.node(NodeContext::Flow)?;
                 fields.push((key, self.empty()?));
                 continue;
             }
@@ -383,9 +383,9 @@ impl<'a> Reader<'a> {
             let key = if *next == TokenKind::Value || ends.contains(next) {
                 self.empty()?
             } else {
-                self.node(Place::Flow)?
+                self.node(NodeContext::Flow)?
             };
-            fields.push((key, self.value(Place::Flow, &ends)?));
+            fields.push((key, self.value(NodeContext::Flow, &ends)?));
         }
         self.scanner.next()?;
         Ok(NodeKind::Mapping(fields))
@@ -393,7 +393,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Returns the error of a text that exceeds a limit.
-pub(super) fn over(mark: Mark) -> Problem {
+pub(super) fn limit_error(mark: Mark) -> Problem {
     mark.problem(&format!(
         "nested deeper than {} levels, or more than {} values or {} bytes of text with all aliases expanded",
         limits::YAML_DEPTH,

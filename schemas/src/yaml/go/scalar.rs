@@ -1,4 +1,5 @@
-//! Scanning of scalars, tags, anchors and directives, as libyaml's scanner does it.
+//! Scanning of scalars, tags, anchors and directives, as libyaml's scanner does it. The same text must be the same
+//! value here and in Kubernetes, whose parser is a port of libyaml.
 
 use super::Problem;
 use super::cursor::{Cursor, Mark};
@@ -23,7 +24,7 @@ pub(super) enum Directive {
 
 /// Line breaks and blanks between two words of a scalar, which are folded.
 #[derive(Default)]
-struct Gap {
+struct FoldedGap {
     blanks: String,
     first: String,
     more: String,
@@ -31,7 +32,7 @@ struct Gap {
     is_broken: bool,
 }
 
-impl Gap {
+impl FoldedGap {
     fn is_empty(&self) -> bool {
         !self.is_broken && self.blanks.is_empty()
     }
@@ -57,7 +58,7 @@ impl Gap {
 impl Cursor<'_> {
     fn word(&mut self) -> String {
         let mut word = String::new();
-        while is_word(self.at(0)) {
+        while is_word(self.peek_at(0)) {
             self.read(&mut word);
         }
         word
@@ -69,7 +70,7 @@ impl Cursor<'_> {
         self.skip();
         let name = self.word();
         let ends = matches!(
-            self.at(0),
+            self.peek_at(0),
             b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`'
         );
         if name.is_empty() || !ends && !self.is_space_at(0) {
@@ -82,11 +83,11 @@ impl Cursor<'_> {
     pub(super) fn tag(&mut self) -> Result<(String, String), Problem> {
         let mark = self.mark;
         let (mut handle, mut suffix) = (String::new(), String::new());
-        if self.at(1) == b'<' {
+        if self.peek_at(1) == b'<' {
             self.skip();
             self.skip();
             self.tag_uri(false, &mut suffix)?;
-            if self.at(0) != b'>' {
+            if self.peek_at(0) != b'>' {
                 return Err(mark.problem("did not find the expected '>'"));
             }
             self.skip();
@@ -111,13 +112,13 @@ impl Cursor<'_> {
 
     fn tag_handle(&mut self, is_directive: bool) -> Result<String, Problem> {
         let mark = self.mark;
-        if self.at(0) != b'!' {
+        if self.peek_at(0) != b'!' {
             return Err(mark.problem("did not find expected '!'"));
         }
         let mut handle = String::new();
         self.read(&mut handle);
         handle.push_str(&self.word());
-        if self.at(0) == b'!' {
+        if self.peek_at(0) == b'!' {
             self.read(&mut handle);
         } else if is_directive && handle != "!" {
             return Err(mark.problem("did not find expected '!'"));
@@ -128,7 +129,7 @@ impl Cursor<'_> {
     fn tag_uri(&mut self, may_be_empty: bool, uri: &mut String) -> Result<(), Problem> {
         let mark = self.mark;
         loop {
-            match self.at(0) {
+            match self.peek_at(0) {
                 b'%' => self.escaped_character(mark, uri)?,
                 byte if is_word(byte) || b";/?:@&=+$,.!~*'()[]".contains(&byte) => self.read(uri),
                 _ if may_be_empty || self.mark.byte > mark.byte => return Ok(()),
@@ -141,8 +142,8 @@ impl Cursor<'_> {
     fn escaped_character(&mut self, mark: Mark, uri: &mut String) -> Result<(), Problem> {
         let mut bytes = Vec::new();
         loop {
-            let digits = [1, 2].map(|ahead| char::from(self.at(ahead)).to_digit(16));
-            let (b'%', [Some(high), Some(low)]) = (self.at(0), digits) else {
+            let digits = [1, 2].map(|ahead| char::from(self.peek_at(ahead)).to_digit(16));
+            let (b'%', [Some(high), Some(low)]) = (self.peek_at(0), digits) else {
                 return Err(mark.problem("did not find URI escaped octet"));
             };
             bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
@@ -172,7 +173,7 @@ impl Cursor<'_> {
         let directive = match name.as_str() {
             "YAML" => {
                 let major = self.version_number(mark)?;
-                if self.at(0) != b'.' {
+                if self.peek_at(0) != b'.' {
                     return Err(mark.problem("did not find expected digit or '.' character"));
                 }
                 self.skip();
@@ -199,7 +200,7 @@ impl Cursor<'_> {
 
     fn version_number(&mut self, mark: Mark) -> Result<u32, Problem> {
         let (mut number, mut digits) = (0, 0);
-        while let Some(digit) = char::from(self.at(0)).to_digit(10) {
+        while let Some(digit) = char::from(self.peek_at(0)).to_digit(10) {
             digits += 1;
             if digits > 2 {
                 return Err(mark.problem("found extremely long version number"));
@@ -223,7 +224,7 @@ impl Cursor<'_> {
         self.skip();
         let (mut chomping, mut increment) = (None, None);
         for _ in 0..2 {
-            match self.at(0) {
+            match self.peek_at(0) {
                 b'0' if increment.is_none() => {
                     return Err(mark.problem("found an indentation indicator equal to 0"));
                 }
@@ -241,7 +242,7 @@ impl Cursor<'_> {
         let least = (parent + 1).max(1);
         let mut column = self.block_breaks(&mut indent, least, &mut more, mark)?;
         let mut was_blank = false;
-        while self.mark.column.cast_signed() == column && self.at(0) != 0 {
+        while self.mark.column.cast_signed() == column && self.peek_at(0) != 0 {
             let is_blank = self.is_blank_at(0);
             if !is_literal && !was_blank && !is_blank && first.starts_with('\n') {
                 if more.is_empty() {
@@ -288,11 +289,11 @@ impl Cursor<'_> {
             let is_before = |cursor: &Self| {
                 indent.is_none_or(|indent| cursor.mark.column.cast_signed() < indent)
             };
-            while is_before(self) && self.at(0) == b' ' {
+            while is_before(self) && self.peek_at(0) == b' ' {
                 self.skip();
             }
             furthest = furthest.max(self.mark.column.cast_signed());
-            if is_before(self) && self.at(0) == b'\t' {
+            if is_before(self) && self.peek_at(0) == b'\t' {
                 let words = "found a tab character where an indentation space is expected";
                 return Err(mark.problem(words));
             }
@@ -308,17 +309,17 @@ impl Cursor<'_> {
         let mark = self.mark;
         let quote = if is_single { b'\'' } else { b'"' };
         self.skip();
-        let (mut text, mut gap) = (String::new(), Gap::default());
+        let (mut text, mut gap) = (String::new(), FoldedGap::default());
         loop {
             if self.is_document_marker() {
                 return Err(mark.problem("found unexpected document indicator"));
             }
-            if self.at(0) == 0 {
+            if self.peek_at(0) == 0 {
                 return Err(mark.problem("found unexpected end of stream"));
             }
             while !self.is_space_at(0) {
-                match self.at(0) {
-                    b'\'' if is_single && self.at(1) == b'\'' => {
+                match self.peek_at(0) {
+                    b'\'' if is_single && self.peek_at(1) == b'\'' => {
                         text.push('\'');
                         self.skip();
                         self.skip();
@@ -334,7 +335,7 @@ impl Cursor<'_> {
                     _ => self.read(&mut text),
                 }
             }
-            if self.at(0) == quote {
+            if self.peek_at(0) == quote {
                 self.skip();
                 return Ok(Scalar {
                     text,
@@ -347,10 +348,10 @@ impl Cursor<'_> {
     }
 
     /// Collects blanks and line breaks. A tab is an error where indentation is required.
-    fn gap(&mut self, gap: &mut Gap, indent: isize, mark: Mark) -> Result<(), Problem> {
+    fn gap(&mut self, gap: &mut FoldedGap, indent: isize, mark: Mark) -> Result<(), Problem> {
         while self.is_blank_at(0) || self.is_break_at(0) {
             let is_indentation = gap.is_broken && self.mark.column.cast_signed() < indent;
-            if is_indentation && self.at(0) == b'\t' {
+            if is_indentation && self.peek_at(0) == b'\t' {
                 return Err(mark.problem("found a tab character that violates indentation"));
             }
             if self.is_break_at(0) {
@@ -371,7 +372,7 @@ impl Cursor<'_> {
     }
 
     fn escape(&mut self, mark: Mark) -> Result<char, Problem> {
-        let escaped = self.at(1);
+        let escaped = self.peek_at(1);
         let digits = match escaped {
             b'x' => 2,
             b'u' => 4,
@@ -402,7 +403,7 @@ impl Cursor<'_> {
         }
         let mut code = 0_u32;
         for _ in 0..digits {
-            let Some(digit) = char::from(self.at(0)).to_digit(16) else {
+            let Some(digit) = char::from(self.peek_at(0)).to_digit(16) else {
                 return Err(mark.problem("did not find expected hexdecimal number"));
             };
             code = code << 4 | digit;
@@ -415,8 +416,8 @@ impl Cursor<'_> {
     /// Reads a plain scalar whose continuation lines have at least this indentation.
     pub(super) fn plain(&mut self, indent: isize, is_in_flow: bool) -> Result<Scalar, Problem> {
         let mark = self.mark;
-        let (mut text, mut gap) = (String::new(), Gap::default());
-        while !self.is_document_marker() && self.at(0) != b'#' {
+        let (mut text, mut gap) = (String::new(), FoldedGap::default());
+        while !self.is_document_marker() && self.peek_at(0) != b'#' {
             while !self.is_space_at(0) && !self.ends_plain(is_in_flow) {
                 if !gap.is_empty() {
                     gap.fold(&mut text);
@@ -440,7 +441,7 @@ impl Cursor<'_> {
 
     /// Returns whether a character ends a plain scalar.
     fn ends_plain(&self, is_in_flow: bool) -> bool {
-        match self.at(0) {
+        match self.peek_at(0) {
             b':' => self.is_space_at(1),
             b',' | b'?' | b'[' | b']' | b'{' | b'}' => is_in_flow,
             _ => false,

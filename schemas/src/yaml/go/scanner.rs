@@ -122,8 +122,8 @@ impl<'a> Scanner<'a> {
 
     fn skip_to_token(&mut self) {
         loop {
-            while self.cursor.at(0) == b' '
-                || self.cursor.at(0) == b'\t' && (self.flow > 0 || !self.key_allowed)
+            while self.cursor.peek_at(0) == b' '
+                || self.cursor.peek_at(0) == b'\t' && (self.flow > 0 || !self.key_allowed)
             {
                 self.cursor.skip();
             }
@@ -141,7 +141,7 @@ impl<'a> Scanner<'a> {
     fn fetch(&mut self) -> Result<(), Problem> {
         self.skip_to_token();
         self.unroll(self.column());
-        let (first, mark) = (self.cursor.at(0), self.cursor.mark);
+        let (first, mark) = (self.cursor.peek_at(0), self.cursor.mark);
         if first == 0 {
             return self.fetch_end();
         }

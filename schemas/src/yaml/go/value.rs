@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::cursor::Mark;
-use super::node::{Document, NodeId, NodeKind, over};
+use super::node::{Document, NodeId, NodeKind, limit_error};
 use super::{AMBIGUOUS, Problem};
 use crate::digest::shorten;
 use crate::limits;
@@ -43,7 +43,7 @@ impl Budget {
                 *self = Self { nodes, text };
                 Ok(())
             }
-            _ => Err(over(mark)),
+            _ => Err(limit_error(mark)),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Document {
     fn value_of(&self, id: NodeId, depth: usize, budget: &mut Budget) -> Result<Value, Problem> {
         let node = &self.nodes[id];
         if depth > limits::YAML_DEPTH {
-            return Err(over(node.mark));
+            return Err(limit_error(node.mark));
         }
         budget.take(0, node.mark)?;
         match &node.kind {
@@ -113,7 +113,7 @@ impl Document {
     fn fields(&self, id: NodeId, depth: usize, budget: &mut Budget) -> Result<Fields, Problem> {
         let node = &self.nodes[id];
         if depth > limits::YAML_DEPTH {
-            return Err(over(node.mark));
+            return Err(limit_error(node.mark));
         }
         let pairs = match &node.kind {
             NodeKind::Mapping(pairs) => pairs,

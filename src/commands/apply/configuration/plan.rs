@@ -1,54 +1,52 @@
-//! Every step that a configuration comes to, with all that is in the way. Nothing is written.
+//! The plan of a configuration: every step, with all blockers. Planning writes nothing.
 
 use importer::configuration::{
     AskedStep, ListedArchive, Outline, PlannedRemoval, Prune, Question, SolutionRemoval, State,
-    StepAction, Why,
+    StepAction, StepSkipReason,
 };
 use importer::{Change, Goal, PlanSummary, PushDestination, Request};
 use registry::Client;
 use schemas::{SolutionName, SolutionsConfiguration, Version};
 
-use super::Arguments;
-use super::archives::{Archive, Listed, Refusal};
-use super::show::{Overview, Step};
+use super::show::{ConfigurationResult, Step};
+use super::{Archive, Arguments, ConfiguredArchive, RefusedArchive};
 use crate::args::{Output, choose};
-use crate::commands::import::Reached;
-use crate::commands::refusal::InTheWay;
-use crate::commands::validate::words;
-use crate::commands::{import, kept};
+use crate::commands::blocked::ShownBlocker;
+use crate::commands::import::{self, Connections};
+use crate::commands::{imported_version, validate};
 use crate::failure::{Failure, Outcome};
 
-/// All steps, and what those need that are planned.
+/// All steps, with the data that planned steps need.
 pub(super) struct Plan {
-    pub(super) shown: Overview,
-    /// For each step.
+    pub(super) shown: ConfigurationResult,
+    /// The data of each step, in the order of the steps.
     pub(super) work: Vec<Option<StepWork>>,
 }
 
-/// What a step needs that is planned.
+/// The data that a planned step needs.
 pub(super) enum StepWork {
-    Import(Box<Import>),
+    Import(Box<PlannedImport>),
     Remove(SolutionRemoval),
 }
 
-/// What importing or activating a version needs.
-pub(super) struct Import {
+/// The data that the import or activation of a version needs.
+pub(super) struct PlannedImport {
     pub(super) archive: Archive,
     pub(super) request: Request,
     pub(super) client: Client,
-    /// The plan of it, as it was shown.
+    /// The plan that was shown.
     pub(super) planned: PlanSummary,
 }
 
-/// A step, with what it needs if it is planned.
+/// A step, with the data that it needs if it is planned.
 type PlannedStep = (Step, Option<StepWork>);
 
-/// Where plans are made.
+/// The planner of a configuration, with its cluster and registry.
 struct Planner<'a> {
     arguments: &'a Arguments,
     change: &'a Change<'a>,
-    listed: &'a [Listed],
-    /// Where the images of listed archives go.
+    listed: &'a [ConfiguredArchive],
+    /// The registry for the images of listed archives.
     destination: PushDestination,
     output: Output,
     /// The registry that listed archives are pushed to.
@@ -56,11 +54,11 @@ struct Planner<'a> {
 }
 
 impl Plan {
-    /// Finds out what is to be done.
+    /// Plans all steps, and writes nothing.
     pub(super) async fn make(
         arguments: &Arguments,
         configuration: &SolutionsConfiguration,
-        listed: &[Listed],
+        listed: &[ConfiguredArchive],
         change: &Change<'_>,
         output: Output,
     ) -> Result<Self, Failure> {
@@ -77,11 +75,12 @@ impl Plan {
             destination,
         };
         let status = importer::status(cluster, None).await?;
-        let archives: Vec<ListedArchive> = listed.iter().map(Listed::identified).collect();
+        let archives: Vec<ListedArchive> =
+            listed.iter().map(ConfiguredArchive::identified).collect();
         let prune = choose(arguments.pruning.prune, Prune::Allow, Prune::Refuse);
         let outline = Outline::of(configuration, &archives, &status, prune);
         let mut plan = Self {
-            shown: Overview {
+            shown: ConfigurationResult {
                 context: cluster.context().map(str::to_owned),
                 server: cluster.server().to_owned(),
                 steps: Vec::new(),
@@ -96,7 +95,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether anything goes.
+    /// Returns true if any step removes something.
     pub(super) fn removes(&self) -> bool {
         let mut work = self.work.iter().flatten();
         work.any(|work| matches!(work, StepWork::Remove(_)))
@@ -125,7 +124,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The step with the plan of a listed archive.
+    /// Returns the step with the plan of a listed archive.
     async fn listed(&self, step: Step, archive: usize, goal: Goal) -> Result<PlannedStep, Failure> {
         match &self.listed[archive].found {
             Ok(archive) => {
@@ -136,7 +135,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What is asked of an archive that is listed.
+    /// Returns the request for a listed archive.
     fn request(&self, goal: Goal) -> Result<Request, Failure> {
         let Arguments {
             registries,
@@ -145,7 +144,7 @@ impl Planner<'_> {
             ..
         } = self.arguments;
         let to = self.destination.clone();
-        let mut request = import::of_goal(goal, &to.registry, to.pull_registry, turn)?;
+        let mut request = import::goal_request(goal, &to.registry, to.pull_registry, turn)?;
         request.missing = to.missing;
         request.from_site = to.from_site;
         Ok(import::allow(request, registries, signers))
@@ -156,17 +155,23 @@ impl Planner<'_> {
             registries, turn, ..
         } = self.arguments;
         let client = |registry: &_, site: &_| import::client(registry, &registries.reach, site);
-        let kept = kept::judge(self.change.cluster, solution, Some(version), client).await;
+        let kept = imported_version::check_imported_version(
+            self.change.cluster,
+            solution,
+            Some(version),
+            client,
+        )
+        .await;
         let kept = match kept {
             Ok(Ok(kept)) => {
-                words::talk(&kept.archive.findings, self.output);
+                validate::print_findings(&kept.archive.findings, self.output);
                 kept
             }
-            Ok(Err(report)) => return (step.refused(Refusal::from(&*report)), None),
+            Ok(Err(report)) => return (step.refused(RefusedArchive::from(&*report)), None),
             Err(failure) => return (step.because(&failure), None),
         };
         let pull_registry = Some(kept.pull_registry);
-        match import::of_goal(Goal::Activated, &kept.registry, pull_registry, turn) {
+        match import::goal_request(Goal::Activated, &kept.registry, pull_registry, turn) {
             Ok(request) => {
                 let archive = Archive::new(kept.archive);
                 self.plan(step, &archive, request, &kept.client).await
@@ -175,7 +180,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A step with its plan, or why it is refused.
+    /// Returns a step with its plan, or the reason why it is refused.
     async fn plan(
         &self,
         step: Step,
@@ -184,16 +189,16 @@ impl Planner<'_> {
         client: &Client,
     ) -> PlannedStep {
         request.allowed.adopt.crds = self.arguments.adopt();
-        let reached = Reached {
+        let reached = Connections {
             client,
             cluster: self.change.cluster,
         };
-        let looked = import::look(archive, request.clone(), reached);
+        let looked = import::preview(archive, request.clone(), reached);
         let planned = match Box::pin(looked).await {
             Ok((planned, obstacles)) if obstacles.is_empty() => planned,
             Ok((_, why)) => {
                 let outcome = Outcome::No;
-                return (step.refused(Refusal { why, outcome }), None);
+                return (step.refused(RefusedArchive { why, outcome }), None);
             }
             Err(failure) => return (step.because(&failure), None),
         };
@@ -202,7 +207,7 @@ impl Planner<'_> {
             crds: planned.crds.clone(),
             ..step
         };
-        let import = Import {
+        let import = PlannedImport {
             archive: archive.clone(),
             request,
             client: client.clone(),
@@ -221,8 +226,8 @@ impl Planner<'_> {
     }
 }
 
-/// The step, which is not taken.
-fn untaken(step: Step, why: &Why) -> Step {
+/// Returns the step as a skipped one.
+fn untaken(step: Step, why: &StepSkipReason) -> Step {
     let state = why.state();
     let outcome = choose(state == State::Failed, Outcome::No, Outcome::Yes);
     Step {
@@ -233,25 +238,25 @@ fn untaken(step: Step, why: &Why) -> Step {
     }
 }
 
-fn in_the_way(why: &Why, action: StepAction) -> InTheWay {
+fn in_the_way(why: &StepSkipReason, action: StepAction) -> ShownBlocker {
     match (why, action) {
-        (Why::SameVersion(path), _) => {
+        (StepSkipReason::SameVersion(path), _) => {
             let message = format!("`{path}` contains the same version");
-            InTheWay::new(message, "list one of the two")
+            ShownBlocker::new(message, "list one of the two")
         }
-        (Why::Absent(obstacle), _) => InTheWay::from(obstacle),
-        (Why::NotImported, _) => InTheWay::new(
+        (StepSkipReason::Absent(obstacle), _) => ShownBlocker::from(obstacle),
+        (StepSkipReason::NotImported, _) => ShownBlocker::new(
             "its archive is rejected",
             "fix the cause, then run the same command again",
         ),
-        (Why::NotAskedFor, StepAction::Deactivate) => InTheWay::new(
+        (StepSkipReason::NotAskedFor, StepAction::Deactivate) => ShownBlocker::new(
             "the file does not list it as active",
             "deactivate it with `--prune`",
         ),
-        (Why::NotAskedFor, _) => {
-            InTheWay::new("the file does not list it", "unimport it with `--prune`")
+        (StepSkipReason::NotAskedFor, _) => {
+            ShownBlocker::new("the file does not list it", "unimport it with `--prune`")
         }
-        (Why::MayBeListed, _) => InTheWay::new(
+        (StepSkipReason::MayBeListed, _) => ShownBlocker::new(
             "a listed archive that could not be read may contain this version",
             "fix the archive, then run the same command again",
         ),
@@ -273,8 +278,8 @@ mod tests {
         })
     }
 
-    fn overview(steps: Vec<Step>) -> Overview {
-        Overview {
+    fn overview(steps: Vec<Step>) -> ConfigurationResult {
+        ConfigurationResult {
             context: None,
             server: String::new(),
             steps,
@@ -285,31 +290,31 @@ mod tests {
     fn what_is_refused_makes_the_answer_a_no_and_what_is_left_does_not() {
         for (why, action, outcome, fix) in [
             (
-                Why::SameVersion("a.iso".to_owned()),
+                StepSkipReason::SameVersion("a.iso".to_owned()),
                 StepAction::Import,
                 Outcome::No,
                 "list one",
             ),
             (
-                Why::NotImported,
+                StepSkipReason::NotImported,
                 StepAction::Activate,
                 Outcome::No,
                 "run the same",
             ),
             (
-                Why::NotAskedFor,
+                StepSkipReason::NotAskedFor,
                 StepAction::Deactivate,
                 Outcome::Yes,
                 "deactivate it with `--prune`",
             ),
             (
-                Why::NotAskedFor,
+                StepSkipReason::NotAskedFor,
                 StepAction::Unimport,
                 Outcome::Yes,
                 "unimport it with `--prune`",
             ),
             (
-                Why::MayBeListed,
+                StepSkipReason::MayBeListed,
                 StepAction::Unimport,
                 Outcome::Yes,
                 "run the same",

@@ -1,20 +1,22 @@
-//! What applying a configuration does, step by step, and how it is shown.
+//! The steps of applying a configuration, as people and programs see them. A step that fails or is skipped keeps its
+//! reasons, so that the result explains every archive.
 
 use importer::configuration::{self, State, StepAction};
-use importer::{Obstacle, PlannedObject};
+use importer::{Blocker, PlannedObject};
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
-use super::archives::Refusal;
-use crate::commands::marks::{self, INDENT, Mark, Totals};
-use crate::commands::refusal::InTheWay;
+use super::RefusedArchive;
+use crate::commands::blocked::ShownBlocker;
+use crate::commands::import::plan::{self, INDENT, Mark, Totals};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// With `--file`: all steps, planned or as they have ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct Overview {
+#[schemars(rename = "Overview")]
+pub(crate) struct ConfigurationResult {
     /// The context of the kubeconfig.
     pub(super) context: Option<String>,
     /// The API server.
@@ -52,7 +54,7 @@ pub(crate) struct Step {
     pub(super) objects: Vec<String>,
     /// Why it is refused, has failed or is left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) why: Vec<InTheWay>,
+    pub(super) why: Vec<ShownBlocker>,
     /// Notes on content that is kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
@@ -61,14 +63,14 @@ pub(crate) struct Step {
     pub(super) outcome: Outcome,
 }
 
-impl Overview {
-    /// How the command ends: a no of one step is a no.
+impl ConfigurationResult {
+    /// Returns the outcome of the command. If one step is refused, the command is.
     pub(super) fn outcome(&self) -> Outcome {
         let ended = |outcome| self.steps.iter().any(|step| step.outcome == outcome);
         let worst = [Outcome::No, Outcome::Unknown].into_iter();
         worst
             .into_iter()
-            .find(|it| ended(*it))
+            .find(|state| ended(*state))
             .unwrap_or(Outcome::Yes)
     }
 }
@@ -92,9 +94,9 @@ impl From<configuration::ConfigurationStep> for Step {
 }
 
 impl Step {
-    /// The step, not done for these reasons.
-    pub(super) fn refused(self, refusal: Refusal) -> Self {
-        let Refusal { why, outcome } = refusal;
+    /// Returns the step as not done for these reasons.
+    pub(super) fn refused(self, refusal: RefusedArchive) -> Self {
+        let RefusedArchive { why, outcome } = refusal;
         Self {
             state: State::Failed,
             why,
@@ -103,16 +105,16 @@ impl Step {
         }
     }
 
-    /// The step, not done because of this.
+    /// Returns the step as not done because of this failure.
     pub(super) fn because(self, failure: &Failure) -> Self {
         self.refused(failure.into())
     }
 
-    /// The step, not taken because something is in its way: what is used stays.
-    pub(super) fn left(self, obstacles: &[Obstacle]) -> Self {
+    /// Returns the removal as skipped, because these blockers show that the resources are still in use.
+    pub(super) fn left(self, obstacles: &[Blocker]) -> Self {
         Self {
             state: State::Left,
-            why: obstacles.iter().map(InTheWay::from).collect(),
+            why: obstacles.iter().map(ShownBlocker::from).collect(),
             ..self
         }
     }
@@ -128,8 +130,8 @@ impl Step {
     }
 }
 
-/// A plan, for people.
-pub(super) fn plan(steps: &Overview) {
+/// Shows a plan to people.
+pub(super) fn plan(steps: &ConfigurationResult) {
     let context = steps.context.as_deref().unwrap_or("in-cluster");
     render::line!("cluster     {context} at {}", steps.server);
     for step in &steps.steps {
@@ -139,17 +141,17 @@ pub(super) fn plan(steps: &Overview) {
             .map(|bytes| format!(": {} to push", render::bytes(bytes)));
         render::line!("{action:<11} {about}{}", size.unwrap_or_default());
         let crds = step.crds.iter().filter(|crd| !crd.is_kept());
-        marks::show(crds.map(|crd| match Mark::of(&crd.action) {
+        plan::show_lines(crds.map(|crd| match Mark::of(&crd.action) {
             Some(mark) => mark.line(&crd.object),
             None => format!("{INDENT}{} {}", crd.action, crd.object),
         }));
-        marks::show(step.objects.iter().map(|object| Mark::Remove.line(object)));
+        plan::show_lines(step.objects.iter().map(|object| Mark::Remove.line(object)));
         why(step);
     }
     render::line(totals(steps).to_string());
 }
 
-fn totals(steps: &Overview) -> Totals {
+fn totals(steps: &ConfigurationResult) -> Totals {
     let steps = steps.steps.iter();
     let marks = steps.flat_map(|step| {
         let crds = step.crds.iter().filter_map(|crd| Mark::of(&crd.action));
@@ -158,8 +160,8 @@ fn totals(steps: &Overview) -> Totals {
     marks.collect()
 }
 
-/// What became of it, for people.
-pub(super) fn done(steps: &Overview) {
+/// Shows the result to people.
+pub(super) fn done(steps: &ConfigurationResult) {
     for step in &steps.steps {
         let about = step.about();
         match (step.action, step.state) {
@@ -177,9 +179,9 @@ pub(super) fn done(steps: &Overview) {
     }
 }
 
-/// Why a step is not taken: refusals are errors, and what is left is only said.
+/// Shows why a step is not taken. Refusals are errors; skipped steps are only notes.
 fn why(step: &Step) {
-    for InTheWay { message, fix, .. } in &step.why {
+    for ShownBlocker { message, fix, .. } in &step.why {
         if step.state == State::Failed {
             render::note!("error: {message}");
             render::note!("hint: {fix}");

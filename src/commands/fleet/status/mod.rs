@@ -1,28 +1,26 @@
-//! `solution fleet status`: how far each cluster is as the file says.
+//! `solution fleet status`: compares each cluster with the fleet's file: versions, values and objects. Clusters that
+//! cannot be queried are reported as unknown, and do not hide the state of all further clusters.
 
-mod deployment;
-mod found;
-mod judge;
-mod objects;
-mod show;
-pub(in crate::commands) mod shown;
-mod values;
+mod compare;
+pub(super) mod deployment;
+pub(in crate::commands) mod print;
 
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 use fleet::{FleetFile, Members};
-use schemas::WaveName;
+use importer::Status;
+use schemas::{PlacedVersion, WaveName};
 
-use self::found::FoundMember;
-pub(super) use self::judge::{concerns, judge};
-use self::show::show;
-use self::shown::MemberStatus;
+use self::compare::{FileValues, compare_objects};
+use self::deployment::{DeploymentStatus, judge};
+use self::print::{MemberStatus, show};
+use super::arguments::SelectionArguments;
 use super::check::{read, refused};
-use super::gone::{GoneCluster, gone};
-use super::journal::JournalFile;
-use super::reach::Reaching;
-use super::selection::SelectionArguments;
+use super::connection::{Connections, Member};
+use super::journal::{GoneCluster, JournalFile, gone};
+use super::removal::entries;
+use super::source::client;
 use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -82,7 +80,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether objects are compared with what was deployed.
+    /// Returns whether objects are compared with the deployed version.
     fn compares_objects(&self) -> bool {
         self.live && !self.quick
     }
@@ -93,14 +91,17 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     if let Some(outcome) = refused(&file, &arguments.file, output) {
         return Ok(outcome);
     }
-    let meant = arguments.selection.of(&file)?;
+    let meant = arguments.selection.resolve(&file)?;
     let members = Members::of(file.spec());
     let turns = turns(&file, &members, &meant);
-    let places: Vec<usize> = turns.iter().map(|it| it.cluster).collect();
-    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster)?;
+    let places: Vec<usize> = turns.iter().map(|turn| turn.cluster).collect();
+    let reaching = Connections::to_read(&file, &arguments.file, &arguments.cluster)?;
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |at, member| {
-            Box::pin(FoundMember::find(&file, &members, at, member, arguments)).await
+            Box::pin(MemberObservation::find(
+                &file, &members, at, member, arguments,
+            ))
+            .await
         });
         Ok(found.await)
     })?;
@@ -111,9 +112,9 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     Ok(show(&file, &arguments.file, &all, &gone, output))
 }
 
-/// The clusters that are no more in the file, as far as this user may read what is remembered of it.
+/// Returns the clusters that are no longer in the file. If this user may not read the journal, there are none.
 fn known_gone(file: &FleetFile, path: &Path, output: Output) -> Vec<GoneCluster> {
-    match JournalFile::of(file, path).and_then(|it| it.read()) {
+    match JournalFile::of(file, path).and_then(|journal| journal.read()) {
         Ok(journal) => gone(file, &journal),
         Err(failure) => {
             if output == Output::Human {
@@ -124,19 +125,63 @@ fn known_gone(file: &FleetFile, path: &Path, output: Output) -> Vec<GoneCluster>
     }
 }
 
-/// A cluster by its place in the file, and the wave in which it changes.
+/// A cluster, by its index in the file, and its wave.
 struct ClusterTurn<'a> {
     cluster: usize,
     wave: &'a WaveName,
 }
 
-/// The clusters that are meant, in the order of the waves.
+/// Returns the selected clusters in the order of the waves.
 fn turns<'a>(file: &'a FleetFile, members: &Members<'_>, meant: &[usize]) -> Vec<ClusterTurn<'a>> {
     let waves = fleet::waves(file.spec(), members).into_iter();
-    let all = waves.flat_map(|it| {
-        let wave = &it.wave.name;
-        let clusters = it.clusters.into_iter();
+    let all = waves.flat_map(|entry| {
+        let wave = &entry.wave.name;
+        let clusters = entry.clusters.into_iter();
         clusters.map(move |cluster| ClusterTurn { cluster, wave })
     });
-    all.filter(|it| meant.contains(&it.cluster)).collect()
+    all.filter(|turn| meant.contains(&turn.cluster)).collect()
+}
+
+/// The observed state of a cluster.
+pub(super) struct MemberObservation {
+    pub(super) status: Status,
+    /// The deployments of the file.
+    pub(super) deployments: Vec<DeploymentStatus>,
+}
+
+impl MemberObservation {
+    /// Queries the deployments of a cluster, and compares their versions, values and objects with the file.
+    pub(super) async fn find(
+        file: &FleetFile,
+        members: &Members<'_>,
+        at: usize,
+        member: &Member,
+        arguments: &Arguments,
+    ) -> Result<Self, Failure> {
+        let cluster = &member.cluster;
+        let status = importer::status(cluster, None).await?;
+        let spaces = &status.environments;
+        let values = if arguments.quick {
+            None
+        } else {
+            Some(FileValues::compute(file, members, at, member).await?)
+        };
+        let known = &file.spec().clusters[at];
+        let client = |registry: &_, site: &_| client(known, site, registry, &arguments.reach);
+        let mut deployments = Vec::new();
+        for entry in entries(file, members, at) {
+            let mut found = judge(&PlacedVersion::from(entry), &status);
+            if let Some(values) = &values {
+                found = values.judge(found, spaces);
+            }
+            if arguments.compares_objects() {
+                found = compare_objects(found, spaces, cluster, &client).await;
+            }
+            deployments.push(found);
+        }
+        Ok(Self {
+            status,
+            deployments,
+        })
+    }
 }

@@ -1,43 +1,174 @@
-//! The plan, for people.
+//! The plan for people: its lines, the marks of changes, and the totals. Other verbs that show changes use the same
+//! marks and totals.
 
-mod archive;
 mod changes;
-mod details;
-mod effects;
-mod lines;
-mod objects;
-mod overview;
-#[cfg(test)]
-mod summary;
+pub(super) mod overview;
+use std::fmt;
 
 use importer::{PlanSummary, PlannedObject};
 
-pub(crate) use self::archive::archive;
-pub(crate) use self::lines::Waits;
-use self::lines::{Detail, Lines};
-pub(crate) use self::overview::cluster;
-use super::show::Shown;
-use crate::commands::marks::{self, Mark, Totals};
-use crate::render;
+pub(crate) use self::changes::Waits;
+use self::changes::{Detail, Lines};
+pub(crate) use self::overview::{archive, cluster_line};
+use crate::render::{self, Colour};
+
+/// The indentation that aligns lines with the objects after a mark.
+pub(crate) const INDENT: &str = "      ";
+
+/// A planned change of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mark {
+    Create,
+    Change,
+    /// The object is deleted and created again.
+    Replace,
+    Remove,
+}
+
+impl Mark {
+    /// Returns the mark of an action in a plan; none if the object is kept.
+    pub(crate) fn of(action: &str) -> Option<Self> {
+        match action {
+            "create" => Some(Self::Create),
+            "change" => Some(Self::Change),
+            "replace" => Some(Self::Replace),
+            "remove" => Some(Self::Remove),
+            _ => None,
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Create => "+",
+            Self::Change => "~",
+            Self::Replace => "-/+",
+            Self::Remove => "-",
+        }
+    }
+
+    /// Returns the line of an object.
+    pub(crate) fn line(self, object: impl fmt::Display) -> String {
+        format!("{:>5} {object}", self.sign())
+    }
+}
+
+/// Shows lines of a plan, each in the colour of its mark and wrapped to the width of the terminal.
+pub(crate) fn show_lines(lines: impl IntoIterator<Item = String>) {
+    let width = render::width();
+    for line in lines {
+        let colour = colour(&line);
+        for line in wrapped(&line, width) {
+            render::coloured(&line, colour);
+        }
+    }
+}
+
+/// Returns the colour of a line of a plan.
+fn colour(line: &str) -> Option<Colour> {
+    let is_marked = line.starts_with(' ');
+    match line.split_whitespace().next()? {
+        "+" if is_marked => Some(Colour::Green),
+        "~" | "!" | "+!" if is_marked => Some(Colour::Yellow),
+        "-" | "-/+" if is_marked => Some(Colour::Red),
+        _ => None,
+    }
+}
+
+/// The column at which the text after a label begins.
+const TEXT: usize = 10;
+
+/// Wraps a line to the width of the terminal. Without a terminal, the line is returned unchanged.
+fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
+    let width = width.filter(|width| *width > 2 * TEXT);
+    let Some(width) = width.filter(|width| line.chars().count() > *width) else {
+        return vec![line.to_owned()];
+    };
+    let indent = match line.len() - line.trim_start().len() {
+        0 => TEXT + 2,
+        margin => margin + 4,
+    };
+    let mut lines = vec![String::new()];
+    for word in line.split_inclusive(' ') {
+        let last = lines.last_mut().expect("there is a line");
+        let is_full = last.chars().count() + word.trim_end().chars().count() > width;
+        if is_full && !last.trim().is_empty() {
+            lines.push(format!("{:indent$}{word}", ""));
+        } else {
+            last.push_str(word);
+        }
+    }
+    let lines = lines.iter();
+    lines.map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The numbers of planned changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    create: usize,
+    change: usize,
+    replace: usize,
+    remove: usize,
+}
+
+impl FromIterator<Mark> for Totals {
+    fn from_iter<I: IntoIterator<Item = Mark>>(marks: I) -> Self {
+        let mut totals = Self::default();
+        for mark in marks {
+            *match mark {
+                Mark::Create => &mut totals.create,
+                Mark::Change => &mut totals.change,
+                Mark::Replace => &mut totals.replace,
+                Mark::Remove => &mut totals.remove,
+            } += 1;
+        }
+        totals
+    }
+}
+
+impl Totals {
+    /// Returns the numbers of a plan that only removes objects.
+    pub(crate) fn removing(remove: usize) -> Self {
+        Self {
+            remove,
+            ..Self::default()
+        }
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            create,
+            change,
+            replace,
+            remove,
+        } = self;
+        write!(f, "{create} to create, {change} to change, ")?;
+        if *replace > 0 {
+            write!(f, "{replace} to replace, ")?;
+        }
+        write!(f, "{remove} to remove")
+    }
+}
 
 /// The number of hexadecimal digits of a digest that are shown; the JSON result has all of them.
 const SHOWN_DIGITS: usize = 12;
 
-/// Shows a plan, and the changes of each object if they are asked for.
-pub(crate) fn show(plan: &PlanSummary, shown: Shown, waits: Option<Waits>) {
+/// Shows a plan, with the diff of each object if the user requests it.
+pub(crate) fn show(plan: &PlanSummary, shown: PlanDetail, waits: Option<Waits>) {
     let detail = match shown {
-        Shown::Plain => Detail::Brief,
-        Shown::Details | Shown::WithDiff => Detail::Full,
+        PlanDetail::Plain => Detail::Brief,
+        PlanDetail::Details | PlanDetail::WithDiff => Detail::Full,
     };
-    marks::show(all(plan, detail, waits, true));
-    if shown == Shown::WithDiff {
+    show_lines(all(plan, detail, waits, true));
+    if shown == PlanDetail::WithDiff {
         let objects = plan.objects();
         let objects = objects.filter(|object| !object.diff.is_empty());
         objects.for_each(diff_of);
     }
     render::line("");
     render::line(totals(plan).to_string());
-    if shown == Shown::Plain
+    if shown == PlanDetail::Plain
         && all(plan, Detail::Full, waits, true) != all(plan, detail, waits, true)
     {
         render::note("hint: `--details` shows fields, rights and the source of each value");
@@ -100,7 +231,7 @@ fn all(
     lines.iter().map(|line| shortened(line)).collect()
 }
 
-/// Returns a text with the first digits alone of each digest.
+/// Returns a text with shortened digests.
 fn shortened(text: &str) -> String {
     const ALGORITHM: &str = "sha256:";
     let mut parts = text.split(ALGORITHM);
@@ -119,6 +250,17 @@ fn shortened(text: &str) -> String {
         short.push_str(rest);
     }
     short
+}
+
+/// The level of detail of a shown plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlanDetail {
+    /// An overview, and the action for each object.
+    Plain,
+    /// Also fields, rights and the source of each value.
+    Details,
+    /// Also the diff of each object.
+    WithDiff,
 }
 
 #[cfg(test)]
@@ -140,7 +282,7 @@ mod tests {
         json!({ "object": object, "action": action })
     }
 
-    /// The lines below the overview.
+    /// Returns the lines below the overview.
     fn shown(plan: &Value, detail: Detail) -> Vec<String> {
         let lines = all(&summary(plan), detail, None, true);
         let end = lines.iter().position(String::is_empty).unwrap();
@@ -246,5 +388,89 @@ mod tests {
             "    ~ Job a (a, b, c, d, e and 2 more)",
         ];
         assert_eq!(details, expected);
+    }
+
+    fn counted(actions: &[&str]) -> String {
+        let marks = actions.iter().filter_map(|action| Mark::of(action));
+        marks.collect::<Totals>().to_string()
+    }
+
+    #[test]
+    fn a_plan_ends_with_the_number_of_objects_of_each_mark() {
+        let actions = ["create", "keep", "change", "create", "remove"];
+        let line = "2 to create, 1 to change, 1 to remove";
+        assert_eq!(counted(&actions), line);
+        assert_eq!(counted(&[]), "0 to create, 0 to change, 0 to remove");
+        let replacing = "0 to create, 0 to change, 1 to replace, 0 to remove";
+        assert_eq!(counted(&["replace", "keep version 2.0.0 of"]), replacing);
+    }
+
+    #[test]
+    fn the_mark_of_a_line_decides_its_colour() {
+        let of = |mark: Mark| colour(&mark.line("ConfigMap prod/a"));
+        assert_eq!(of(Mark::Create), Some(Colour::Green));
+        assert_eq!(of(Mark::Change), Some(Colour::Yellow));
+        assert_eq!(of(Mark::Replace), Some(Colour::Red));
+        assert_eq!(of(Mark::Remove), Some(Colour::Red));
+        assert_eq!(colour("      ! takes over .data"), Some(Colour::Yellow));
+        assert_eq!(colour("    +! may read all Secrets"), Some(Colour::Yellow));
+        for plain in ["", "- is no mark at the margin", "      keep ConfigMap b"] {
+            assert_eq!(colour(plain), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_wrapped_at_words_and_each_word_stays() {
+        let line = "note      some words of a note that is longer than the terminal is wide";
+        assert_eq!(wrapped(line, None), [line]);
+        assert_eq!(wrapped(line, Some(200)), [line]);
+        let lines = wrapped(line, Some(40));
+        let expected = [
+            "note      some words of a note that is",
+            "            longer than the terminal is",
+            "            wide",
+        ];
+        assert_eq!(lines, expected);
+        let marked = Mark::Create.line("ConfigMap prod/one, prod/two");
+        let expected = ["    + ConfigMap prod/one,", "        prod/two"];
+        assert_eq!(wrapped(&marked, Some(26)), expected);
+        let long = format!("note      {}", "x".repeat(100));
+        assert!(wrapped(&long, Some(40)).concat().contains(&"x".repeat(100)));
+    }
+}
+
+#[cfg(test)]
+mod summary {
+    use importer::PlanSummary;
+    use serde_json::{Value, json};
+
+    /// Returns a plan with these fields in place of its defaults, and a target with those of its `target`.
+    pub(super) fn summary(fields: &Value) -> PlanSummary {
+        let plan = json!({
+            "context": null, "server": "https://a.test", "kubernetes": "v1.36.2", "solution": "a-1.1.0",
+            "archiveId": "1", "registry": "r.test", "pullRegistry": "r.test", "images": 0, "imagesPresent": 0,
+            "bytes": 0, "bytesToPush": 0, "recorded": true, "crds": [], "target": null, "notes": [], "findings": [],
+        });
+        let mut plan = with(plan, fields);
+        if plan["target"].is_object() {
+            plan["target"] = target(&plan["target"]);
+        }
+        serde_json::from_value(plan).unwrap()
+    }
+
+    /// Returns a target with these fields in place of its defaults.
+    pub(super) fn target(fields: &Value) -> Value {
+        let target = json!({
+            "environment": "prod", "namespace": "prod", "running": null, "rightsGained": [],
+            "rightsLost": [], "dangers": [], "beyond": null, "objects": [], "removed": [],
+        });
+        with(target, fields)
+    }
+
+    fn with(mut value: Value, fields: &Value) -> Value {
+        for (name, field) in fields.as_object().unwrap() {
+            value[name] = field.clone();
+        }
+        value
     }
 }

@@ -1,0 +1,224 @@
+//! The progress of a push: a bar for people, events for programs, and the sentence that the program prints if a signal
+//! ends it. It also gives the push some time to finish its running requests after a signal.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use progress::Progress;
+use registry::{BlobArrival, Event};
+use schemas::Digest;
+
+use crate::args::{Output, choose};
+use crate::events::{Push, PushReporter};
+use crate::interrupt::{self, FinishingGuard, UninterruptibleWork};
+use crate::progress_bar::{self, ProgressDisplay};
+use crate::render;
+
+/// A push that is displayed.
+pub(super) struct PushProgress {
+    output: Output,
+    bar: ProgressDisplay,
+    state: Mutex<PushProgressState>,
+}
+
+struct PushProgressState {
+    solution: String,
+    goal: PushGoal,
+    sent: SentBytes,
+    /// The number of blobs that are in place, and their bytes.
+    placed: (usize, u64),
+    telling: Option<PushReporter>,
+    /// Delays the end of the program by a signal until the push has ended.
+    finishing: Option<FinishingGuard>,
+}
+
+/// The purpose of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PushGoal {
+    /// The push is the whole command.
+    Registry,
+    /// The push is followed by a change of the cluster.
+    Cluster,
+}
+
+impl PushProgress {
+    /// Begins the display of a push.
+    pub(super) fn new(push: &Push<'_>, goal: PushGoal, output: Output) -> Self {
+        let state = PushProgressState {
+            solution: push.solution.to_owned(),
+            goal,
+            sent: SentBytes::of(push.bytes),
+            placed: (0, 0),
+            telling: PushReporter::begin(push, None),
+            finishing: Some(interrupt::finishing(UninterruptibleWork::Push)),
+        };
+        interrupt::note(state.sentence());
+        Self {
+            output,
+            bar: progress_bar::bytes(output, "push", push.bytes),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Takes one event.
+    pub(super) fn take(&self, event: &Event) {
+        let mut state = self.state();
+        state.sent.take(event);
+        let progress = state.sent.progress();
+        self.bar.show("push", progress);
+        if let Some(telling) = &mut state.telling {
+            telling.take(event, progress);
+        }
+        let human = self.output == Output::Human;
+        match event {
+            Event::BlobResumed {
+                digest,
+                repository,
+                from,
+                size,
+            } if human => {
+                let [from, size] = [*from, *size].map(render::bytes);
+                let note = format!("{digest} resumes in {repository} at {from} of {size}");
+                self.bar.suspend(|| render::note(note));
+            }
+            Event::JournalIgnored { reason } => {
+                self.bar.suspend(|| render::note_if_verbose(reason));
+            }
+            Event::BlobInPlace { size, .. } => {
+                let (blobs, bytes) = &mut state.placed;
+                *blobs += 1;
+                *bytes = bytes.saturating_add(*size);
+                interrupt::note(state.sentence());
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the display of the push, which is complete or not. Only the first call counts.
+    pub(super) fn finish(&self, complete: bool) {
+        self.bar.finish_and_clear();
+        let mut state = self.state();
+        state.finishing = None;
+        let progress = state.sent.progress();
+        if let Some(telling) = state.telling.take() {
+            telling.end(complete, progress);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, PushProgressState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PushProgressState {
+    /// Returns the sentence that the program prints if a signal ends it now.
+    fn sentence(&self) -> String {
+        let (solution, (blobs, bytes)) = (&self.solution, self.placed);
+        let are = choose(blobs == 1, "is", "are");
+        let (blobs, bytes) = (render::count(blobs, "blob"), render::bytes(bytes));
+        let cluster = match self.goal {
+            PushGoal::Registry => "",
+            PushGoal::Cluster => ", and the cluster was not changed",
+        };
+        format!(
+            "interrupted while pushing {solution}: {blobs} ({bytes}) {are} in the registry{cluster}; run the same command again to resume"
+        )
+    }
+}
+
+/// The bytes of each blob that this push has sent. Bytes from an earlier import do not count, because they would make
+/// this push look faster than it is. A restarted blob never moves the bar back.
+#[derive(Default)]
+pub(super) struct SentBytes {
+    planned: u64,
+    blobs: HashMap<Digest, BlobProgress>,
+}
+
+#[derive(Default)]
+struct BlobProgress {
+    /// The bytes that the registry already had.
+    before: u64,
+    /// The end of the bytes that were sent.
+    position: u64,
+}
+
+impl SentBytes {
+    pub(super) fn of(planned: u64) -> Self {
+        Self {
+            planned,
+            ..Self::default()
+        }
+    }
+
+    /// Takes one event of the push.
+    pub(super) fn take(&mut self, event: &Event) {
+        let (digest, position) = match event {
+            Event::BlobSent {
+                digest, position, ..
+            } => (digest, *position),
+            Event::BlobInPlace {
+                digest,
+                size,
+                arrival: BlobArrival::Uploaded | BlobArrival::Resumed { .. },
+                ..
+            } => (digest, *size),
+            Event::BlobResumed { digest, from, .. } => {
+                let blob = self.blobs.entry(*digest).or_default();
+                if blob.position == 0 {
+                    blob.before = *from;
+                }
+                (digest, *from)
+            }
+            _ => return,
+        };
+        let blob = self.blobs.entry(*digest).or_default();
+        blob.position = blob.position.max(position);
+    }
+
+    /// Returns the bytes that were sent, and the total.
+    pub(super) fn progress(&self) -> Progress {
+        let before: u64 = self.blobs.values().map(|blob| blob.before).sum();
+        let reached: u64 = self.blobs.values().map(|blob| blob.position).sum();
+        Progress {
+            done: reached - before,
+            total: self.planned.saturating_sub(before),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_is_no_work_and_nothing_goes_back() {
+        let digest = |number| Digest::new([number; 32]);
+        let sent = |number, position| Event::BlobSent {
+            digest: digest(number),
+            position,
+        };
+        let resumed = Event::BlobResumed {
+            digest: digest(1),
+            repository: "app".parse().unwrap(),
+            from: 60,
+            size: 100,
+        };
+        let mut pushing = SentBytes::of(150);
+        let mut shown = Vec::new();
+        for event in [
+            sent(2, 10),
+            resumed,
+            sent(1, 70),
+            // The upload was restarted, so its bytes are sent again.
+            sent(1, 20),
+            sent(2, 50),
+            sent(1, 100),
+        ] {
+            pushing.take(&event);
+            let Progress { done, total } = pushing.progress();
+            shown.push((done, total));
+        }
+        let expected = [(10, 150), (10, 90), (20, 90), (20, 90), (60, 90), (90, 90)];
+        assert_eq!(shown, expected);
+    }
+}
