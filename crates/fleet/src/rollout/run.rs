@@ -125,8 +125,10 @@ impl<B: Backend> Rollout<'_, B> {
         let (started, has_changed) = (ended.len(), ended.values().any(|end| end.has_changed));
         let failed = ended.values().filter(|end| !end.is_done()).count();
         let done = ended.iter().filter(|(_, end)| end.is_done());
-        self.forget_members(done.map(|(at, _)| members[*at]))?;
+        let done: Vec<_> = done.map(|(at, _)| members[*at]).collect();
+        // The clusters have changed, even if the journal cannot be written.
         results.extend(ended.into_iter().map(|(at, end)| (members[at].at, end)));
+        self.forget_members(done.into_iter())?;
         if failed > budget.failures {
             return Err(RolloutError::Failures {
                 wave: wave.wave.name.clone(),

@@ -107,6 +107,8 @@ struct Recorder {
     failing: &'static [&'static str],
     /// The seconds from which the first cluster is not ready.
     unready_from: i64,
+    /// The number of changes to the journal that still succeed.
+    journal_writes: Cell<usize>,
     log: RefCell<Vec<String>>,
 }
 
@@ -117,6 +119,7 @@ impl Recorder {
             seconds: Cell::new(0),
             failing,
             unready_from: i64::MAX,
+            journal_writes: Cell::new(usize::MAX),
             log: RefCell::default(),
         }
     }
@@ -155,6 +158,8 @@ impl Backend for &Recorder {
     }
 
     fn change_journal(&self, change: impl FnOnce(&mut FleetJournal)) -> Result<(), String> {
+        let left = self.journal_writes.get().checked_sub(1);
+        self.journal_writes.set(left.ok_or("no space left")?);
         change(&mut self.journal.borrow_mut());
         Ok(())
     }
@@ -192,6 +197,15 @@ impl Backend for &Recorder {
 
 /// Rolls out to the clusters `lab`, `paris` and `rome` in two waves. Returns the events.
 fn roll_out(recorder: &Recorder, first: &str, change: FleetChange) -> Vec<String> {
+    roll_out_members(recorder, first, change).1
+}
+
+/// Rolls out like [`roll_out`]. Returns also the clusters that were started.
+fn roll_out_members(
+    recorder: &Recorder,
+    first: &str,
+    change: FleetChange,
+) -> (Vec<usize>, Vec<String>) {
     let spec = format!(
         r#"{{"clusters": [{{"name": "lab"}}, {{"name": "paris"}}, {{"name": "rome"}}],
             "waves": [{{"name": "first", "clusters": ["lab"]{first}}},
@@ -214,7 +228,7 @@ fn roll_out(recorder: &Recorder, first: &str, change: FleetChange) -> Vec<String
         stopped.is_some_and(|stopped| stopped.to_string() == *event)
     });
     assert_eq!(result.stopped.is_some(), is_stopped, "{events:?}");
-    events
+    (result.members.into_keys().collect(), events)
 }
 
 fn member(at: usize, name: &str) -> PlannedMember<Deploy> {
@@ -308,4 +322,13 @@ fn a_wave_waits_for_its_approval_and_a_pause_stops_all_but_a_rollback() {
         assert_eq!(events, [paused, "ended"]);
     }
     assert_eq!(roll_out(&recorder, "", FleetChange::Rollback).len(), 6);
+}
+
+#[test]
+fn clusters_that_were_removed_are_reported_even_if_the_journal_cannot_be_written() {
+    let recorder = Recorder::new(&[]);
+    recorder.journal_writes.set(1);
+    let (members, events) = roll_out_members(&recorder, "", FleetChange::Delete);
+    assert_eq!(events[3..], ["no space left", "ended"]);
+    assert_eq!(members, [1, 2]);
 }
