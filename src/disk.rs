@@ -72,7 +72,7 @@ pub(crate) fn cannot_read(path: &Path, error: io::Error) -> anyhow::Error {
 /// Reads a file of limited size that only root and the user can write to. The caller checks its directory.
 pub(crate) fn read_owned(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
     owned::read(path, most, effective_user()).map_err(|error| match error {
-        OwnedError::Io { path, source } => cannot_read(&path, source),
+        OwnedError::Io(path, source) => cannot_read(&path, source),
         OwnedError::Exposed(exposed) => exposed.into(),
         other => other.into(),
     })

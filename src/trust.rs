@@ -180,7 +180,7 @@ fn read_file(path: &Path) -> anyhow::Result<StoredPolicy> {
 /// Returns the error for a path that another user could have written or redirected.
 fn untrusted(path: &Path, error: OwnershipError) -> anyhow::Error {
     match error {
-        OwnershipError::Io { path, source } => cannot_read(&path, source),
+        OwnershipError::Io(path, source) => cannot_read(&path, source),
         other => anyhow::Error::new(other).context(format!("cannot trust `{}`", path.display())),
     }
 }

@@ -30,13 +30,8 @@ pub enum HubError {
     #[error("{0} was changed at the same time")]
     Changed(String),
     /// The object does not contain valid decisions about a fleet.
-    #[error("cannot read {object}")]
-    Unreadable {
-        /// The object.
-        object: String,
-        /// The cause.
-        source: serde_json::Error,
-    },
+    #[error("cannot read {0}")]
+    Unreadable(String, #[source] serde_json::Error),
     /// The decisions in the object exceed the size limit.
     #[error("{0} has more than {max} bytes", max = limits::HUB_JOURNAL)]
     TooLarge(String),
@@ -57,7 +52,7 @@ impl HubError {
         match self {
             Self::Cluster(error) => error.is_about_the_server(),
             Self::Changed(_) => true,
-            Self::Unprepared | Self::Unreadable { .. } | Self::TooLarge(_) | Self::Other { .. } => {
+            Self::Unprepared | Self::Unreadable(..) | Self::TooLarge(_) | Self::Other { .. } => {
                 false
             }
         }
@@ -163,10 +158,7 @@ impl HeldRollout {
         let journal: Option<FleetJournal> = spec
             .map(FleetJournal::from_shared)
             .transpose()
-            .map_err(|source| HubError::Unreadable {
-                object: object(),
-                source,
-            })?;
+            .map_err(|source| HubError::Unreadable(object(), source))?;
         if let Some(other) = journal.as_ref().filter(|journal| journal.fleet != *fleet) {
             return Err(HubError::Other {
                 object: object(),
@@ -286,7 +278,7 @@ mod tests {
             json!(null),
         ] {
             let error = held(&spec).unwrap_err();
-            assert!(matches!(error, HubError::Unreadable { .. }), "{error}");
+            assert!(matches!(error, HubError::Unreadable(..)), "{error}");
             assert!(!error.is_away());
         }
         let long = held(&json!({"fleet": "shops", "x": "x".repeat(limits::HUB_JOURNAL)}));

@@ -72,10 +72,7 @@ pub fn add_images(
         SolutionSource::from_slice(edited.as_bytes()).is_ok_and(|read| read == wanted)
     });
     let edited = edited.ok_or_else(|| PackError::Unwritten(lines(&added, "    ")))?;
-    fs::write(&file, edited).map_err(|source| PackError::Init {
-        path: file.clone(),
-        source,
-    })?;
+    fs::write(&file, edited).map_err(|source| PackError::Init(file.clone(), source))?;
     // The added lines move other findings to new line numbers, so the findings are collected again.
     let tell = once(watch);
     if !findings.is_empty()

@@ -165,14 +165,14 @@ fn read(
     }
     let directory = problems.files.directory.clone();
     let read = bytes(source, |path| directory.join(path), network).and_then(|(path, bytes)| {
-        let chart = Chart::read(&bytes).map_err(|source| PackError::Chart { path, source })?;
+        let chart = Chart::read(&bytes).map_err(|source| PackError::Chart(path, source))?;
         check(source, &chart)?;
         Ok((bytes, chart))
     });
     match read {
         Ok(read) => return Ok(Some(read)),
         Err(PackError::Read(error)) => return problems.read(field, Err(error)),
-        Err(PackError::Chart { source, .. }) => {
+        Err(PackError::Chart(_, source)) => {
             let message = format_args!("cannot package the chart: {}", ErrorChain(&source));
             problems.at_field(validator::chart_finding(&source.problem), field, message);
         }
@@ -186,7 +186,7 @@ fn read(
         Err(error @ PackError::OtherChart { .. }) => {
             problems.at_field(&source::CHART, field, error);
         }
-        Err(error @ PackError::ChartSource { .. }) if error.is_of_source() => {
+        Err(error @ PackError::ChartSource(..)) if error.is_of_source() => {
             problems.at_field(&source::CHART, field, ErrorChain(&error));
         }
         Err(error) => return Err(error),
@@ -245,7 +245,7 @@ pub fn read_chart(
     let watched = watch.with(&tell);
     let network = SourceNetwork::new(remote, &cache, &watched);
     let (path, archive) = bytes(source, Path::to_owned, &network)?;
-    let chart = Chart::read(&archive).map_err(|source| PackError::Chart { path, source })?;
+    let chart = Chart::read(&archive).map_err(|source| PackError::Chart(path, source))?;
     check(source, &chart)?;
     let provenance = match source {
         ChartSource::File(file) => provenance(file)?,
@@ -325,10 +325,7 @@ fn merged(
 
 /// Returns the archive of a chart directory.
 fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
-    let failed = |source| PackError::Chart {
-        path: directory.to_owned(),
-        source,
-    };
+    let failed = |source| PackError::Chart(directory.to_owned(), source);
     let limit = schemas::limits::MANIFEST_SIZE;
     let rules = match files::read(&directory.join(".helmignore"), limit) {
         Err(error) if error.is_missing() => Vec::new(),

@@ -45,21 +45,11 @@ pub enum PackError {
     #[error("cannot add images to `solution.yaml`: its list of images has an unsupported form")]
     Unwritten(String),
     /// A chart cannot be packaged.
-    #[error("cannot package the chart `{}`", path.display())]
-    Chart {
-        /// The file or directory.
-        path: PathBuf,
-        /// The reason.
-        source: charts::ChartError,
-    },
+    #[error("cannot package the chart `{}`", .0.display())]
+    Chart(PathBuf, #[source] charts::ChartError),
     /// A chart cannot be read from its source.
-    #[error("cannot take the chart from `{from}`")]
-    ChartSource {
-        /// The source of the chart.
-        from: ChartSource,
-        /// The reason.
-        source: Box<SourceError>,
-    },
+    #[error("cannot take the chart from `{0}`")]
+    ChartSource(ChartSource, #[source] Box<SourceError>),
     /// The source contains another chart than requested.
     #[error("`{from}` contains the chart `{name}` in version {version}")]
     OtherChart {
@@ -83,13 +73,8 @@ pub enum PackError {
     #[error("cannot create SBOMs")]
     Syft(#[source] sbom::SbomError),
     /// The SBOM of an image cannot be created.
-    #[error("cannot create the SBOM of image `{place}`")]
-    Sbom {
-        /// The image.
-        place: ImagePlace,
-        /// The reason.
-        source: sbom::SbomError,
-    },
+    #[error("cannot create the SBOM of image `{0}`")]
+    Sbom(ImagePlace, #[source] sbom::SbomError),
     /// The file to include is not an executable for a supported platform.
     #[error("cannot include `{}`: it is not an executable for Linux on amd64 or arm64", .0.display())]
     NoExecutable(PathBuf),
@@ -175,11 +160,8 @@ pub enum PackError {
         found: Digest,
     },
     /// Cached content was damaged. It was removed, so that the next pack downloads it again.
-    #[error("the cache's copy of {digest} was damaged and has been removed")]
-    Cached {
-        /// The digest of the content.
-        digest: Digest,
-    },
+    #[error("the cache's copy of {0} was damaged and has been removed")]
+    Cached(Digest),
     /// The images cannot be in the same archive.
     #[error(transparent)]
     Tree(#[from] archive::tree::TreeError),
@@ -196,29 +178,21 @@ pub enum PackError {
     #[error("`{}` already exists; nothing was written", .0.display())]
     Exists(PathBuf),
     /// `init` could not write a file.
-    #[error("cannot write `{}`", path.display())]
-    Init {
-        /// The file or directory.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    #[error("cannot write `{}`", .0.display())]
+    Init(PathBuf, #[source] io::Error),
 }
 
 impl PackError {
     /// Returns true if the content at a chart's source is at fault.
     pub(crate) fn is_of_source(&self) -> bool {
-        matches!(self, Self::ChartSource { source, .. } if source.is_of_source())
+        matches!(self, Self::ChartSource(_, source) if source.is_of_source())
     }
 
     /// Returns the error for a chart that cannot be read from its source.
     pub(crate) fn no_chart(from: &ChartSource, error: SourceError) -> Self {
         match error {
             SourceError::Interrupted(cancelled) => cancelled.into(),
-            error => Self::ChartSource {
-                from: from.clone(),
-                source: Box::new(error),
-            },
+            error => Self::ChartSource(from.clone(), Box::new(error)),
         }
     }
 
@@ -226,10 +200,7 @@ impl PackError {
     pub(crate) fn from_sbom_error(place: &ImagePlace, error: sbom::SbomError) -> Self {
         match error {
             sbom::SbomError::Cancelled(cancelled) => cancelled.into(),
-            source => Self::Sbom {
-                place: place.clone(),
-                source,
-            },
+            source => Self::Sbom(place.clone(), source),
         }
     }
 }

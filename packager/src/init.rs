@@ -42,10 +42,8 @@ pub fn init(directory: &Path) -> Result<Vec<PathBuf>, PackError> {
         let text = template
             .replace("@NAME@", name.as_str())
             .replace("@PLURAL@", "examples");
-        files::create(path, text.as_bytes()).map_err(|source| PackError::Init {
-            path: path.clone(),
-            source,
-        })?;
+        files::create(path, text.as_bytes())
+            .map_err(|source| PackError::Init(path.clone(), source))?;
     }
     Ok(paths)
 }

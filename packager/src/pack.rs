@@ -180,7 +180,7 @@ pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<PackRepor
     }
     let mut packed = pack_loaded(request, &loaded, &cache, watch);
     // The damaged content was removed from the cache, so the second attempt reads it from its source.
-    if let Err(PackError::Cached { digest }) = packed {
+    if let Err(PackError::Cached(digest)) = packed {
         (watch.tell)(Event::Sources(sources::Event::Damaged(digest)));
         packed = pack_loaded(request, &loaded, &cache, watch);
     }
@@ -582,7 +582,7 @@ fn blame(error: WriteError, blobs: &BTreeMap<Digest, LocalBlob>, cache: &Cache) 
 fn discard(error: PackError, cache: &Cache) -> PackError {
     match error {
         PackError::Content { path, expected, .. } if cache.discard(&path) => {
-            PackError::Cached { digest: expected }
+            PackError::Cached(expected)
         }
         error => error,
     }

@@ -241,11 +241,11 @@ impl<'a> SourceProblems<'a> {
         };
         let below = |path: &Path| self.files.relative_path(path);
         let (info, message) = match &error {
-            ReadError::Io { path, .. } if error.is_missing() => {
+            ReadError::Io(path, _) if error.is_missing() => {
                 let message = format!("{field} names `{}`, which does not exist", below(path));
                 (&source::MISSING, message)
             }
-            ReadError::Io { .. } => return Err(error.into()),
+            ReadError::Io(..) => return Err(error.into()),
             ReadError::Kind(path) => {
                 let message = format!("{field}: `{}` is not a regular file", below(path));
                 (&source::FILE, message)
@@ -279,7 +279,7 @@ impl<'a> SourceProblems<'a> {
     /// Adds a finding for files of a set that are not objects.
     pub(crate) fn add_unparsed(&mut self, error: &ManifestsError) {
         match error {
-            ManifestsError::Yaml { place, source } => {
+            ManifestsError::Yaml(place, source) => {
                 let file = Path::new(place.file());
                 if source.place().is_some() {
                     self.at_yaml(&of_manifests::YAML, file, source);
@@ -288,7 +288,7 @@ impl<'a> SourceProblems<'a> {
                     self.at_file(&of_manifests::YAML, file, line, source);
                 }
             }
-            ManifestsError::Stream { file, source } => {
+            ManifestsError::Stream(file, source) => {
                 self.at_file(&of_manifests::YAML, Path::new(file), None, source);
             }
             ManifestsError::Weight { place, what } => {

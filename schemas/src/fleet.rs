@@ -304,13 +304,8 @@ pub enum FleetError {
         parallel: usize,
     },
     /// A requirement of a group's selector has values that are not valid for its operator.
-    #[error("the selector of the group `{group}`")]
-    Selector {
-        /// The group.
-        group: GroupName,
-        /// The reason.
-        source: RequirementError,
-    },
+    #[error("the selector of the group `{0}`")]
+    Selector(GroupName, #[source] RequirementError),
 }
 
 impl SolutionFleet {
@@ -353,7 +348,7 @@ impl FleetSpec {
         for group in &self.groups {
             group.selector.check().map_err(|source| {
                 let group = group.name.clone();
-                FleetError::Selector { group, source }
+                FleetError::Selector(group, source)
             })?;
         }
         Ok(())

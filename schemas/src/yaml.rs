@@ -223,25 +223,14 @@ pub enum StreamError {
     #[error("has {0} bytes; at most {max} are read", max = limits::YAML_STREAM_SIZE)]
     Size(usize),
     /// The bytes are not UTF-8.
-    #[error("is not UTF-8 text: line {line} has invalid bytes")]
-    Encoding {
-        /// The line with the first invalid byte.
-        line: usize,
-        /// The encoding error.
-        source: std::str::Utf8Error,
-    },
+    #[error("is not UTF-8 text: line {0} has invalid bytes")]
+    Encoding(usize, #[source] std::str::Utf8Error),
     /// A line that only some readers take for the end of a document.
-    #[error("has text directly after `---` on line {line}, {words}", words = go::AMBIGUOUS)]
-    Marker {
-        /// The line.
-        line: usize,
-    },
+    #[error("has text directly after `---` on line {0}, {words}", words = go::AMBIGUOUS)]
+    Marker(usize),
     /// The stream has more documents than [`limits::YAML_STREAM_DOCUMENTS`].
-    #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_STREAM_DOCUMENTS)]
-    Documents {
-        /// The line on which the first excess document begins.
-        line: usize,
-    },
+    #[error("holds more than {max} documents; the next one begins at line {0}", max = limits::YAML_STREAM_DOCUMENTS)]
+    Documents(usize),
 }
 
 /// Splits a stream at its `---` lines, and omits parts without content. Each document then has its own budget, and
@@ -256,7 +245,7 @@ pub fn parts(bytes: &[u8]) -> Result<Vec<DocumentText<'_>>, StreamError> {
     let text = std::str::from_utf8(bytes).map_err(|source| {
         let before = &bytes[..source.valid_up_to()];
         let line = before.split(|byte| *byte == b'\n').count();
-        StreamError::Encoding { line, source }
+        StreamError::Encoding(line, source)
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parts = Vec::new();
@@ -266,7 +255,7 @@ pub fn parts(bytes: &[u8]) -> Result<Vec<DocumentText<'_>>, StreamError> {
             push_part(&mut parts, line, &text[begin..position])?;
             (line, begin) = (number, position + MARKER.len());
         } else if content.starts_with(MARKER) {
-            return Err(StreamError::Marker { line: number });
+            return Err(StreamError::Marker(number));
         }
         position += content.len();
     }
@@ -297,7 +286,7 @@ fn push_part<'a>(
         return Ok(());
     }
     if parts.len() == limits::YAML_STREAM_DOCUMENTS {
-        return Err(StreamError::Documents { line });
+        return Err(StreamError::Documents(line));
     }
     parts.push(DocumentText {
         number: parts.len() + 1,

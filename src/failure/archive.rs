@@ -37,7 +37,7 @@ const OTHERS: &str = "remove the file, or get the one that belongs to this archi
 pub(crate) fn reading(path: &Path, error: OpenError) -> Failure {
     let Answer(outcome, _) = answer(&error);
     let hint = match &error {
-        OpenError::Open { .. } => None,
+        OpenError::Open(..) => None,
         OpenError::Directory(_) | OpenError::Unpacked { .. } => Some(advice::DIRECTORY.fix),
         OpenError::Empty(_) | OpenError::TooShort { .. } => Some(advice::TOO_SHORT.fix),
         _ => Some(VALIDATE),
@@ -60,7 +60,7 @@ pub(crate) fn extracting(archive: &Path, error: ExtractError) -> Failure {
             others.fold(Failure::no(error).hint(hint), Failure::because)
         }
         ExtractError::NoRoom { .. } => Failure::unknown(error).hint(ROOM),
-        ExtractError::Target { ref source, .. } => {
+        ExtractError::Target(_, ref source) => {
             let hint = match source.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ROOM,
                 _ => WHOLE_FILES,
@@ -74,11 +74,11 @@ pub(crate) fn extracting(archive: &Path, error: ExtractError) -> Failure {
 /// Returns the failure for a mount that could not be created or has ended.
 pub(crate) fn mounting(error: MountError) -> Failure {
     let hint = match &error {
-        MountError::Directory { .. } => "name a directory that exists",
-        MountError::Mount { .. } => {
+        MountError::Directory(..) => "name a directory that exists",
+        MountError::Mount(..) => {
             "load FUSE with `modprobe fuse` (it needs /dev/fuse), and install `fusermount3` (package fuse3) unless you are root; `solution archive extract` needs neither"
         }
-        MountError::Serve { .. } | MountError::Unmount { .. } => {
+        MountError::Serve(..) | MountError::Unmount(..) => {
             "see which processes use it with `fuser -vm`, then unmount it with `umount`, or with `fusermount3 -u` if you are not root"
         }
     };
@@ -107,7 +107,7 @@ pub(crate) fn beside(archive: &Path, error: OpenError) -> Failure {
 /// Returns the failure for an archive that could not be signed.
 pub(crate) fn signing(archive: &Path, error: OpenError) -> Failure {
     let failure = match error {
-        OpenError::Detached { .. } | OpenError::OtherPayload => {
+        OpenError::Detached(..) | OpenError::OtherPayload => {
             let beside = detached_path(archive);
             Failure::no(error).hint(format!(
                 "remove `{}`, or get the one that belongs to this archive",
@@ -126,7 +126,7 @@ pub(crate) fn signing(archive: &Path, error: OpenError) -> Failure {
 /// other error says nothing about the archive, which could not be read.
 fn answer(error: &OpenError) -> Answer {
     match error {
-        OpenError::Open { source, .. }
+        OpenError::Open(_, source)
             if matches!(
                 source.kind(),
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
@@ -155,7 +155,7 @@ impl Judge for WriteError {
             | Self::Head(_)
             | Self::Changed { .. }
             | Self::Draft(_)
-            | Self::Target { .. }
+            | Self::Target(..)
             | Self::Interrupted(_) => UNKNOWN,
             Self::Lacking(_) => no(ALTERED),
             Self::Exists(_) => no("choose another name with `-o`, or replace it with `--force`"),
@@ -209,10 +209,10 @@ impl Judge for SbomError {
             ),
             Self::Read(error) => error.answer(),
             Self::TooMuch { .. } | Self::Document(_) => NO,
-            Self::Start { .. }
+            Self::Start(..)
             | Self::TooLong { .. }
-            | Self::Printed { .. }
-            | Self::Scratch { .. }
+            | Self::Printed(..)
+            | Self::Scratch(..)
             | Self::Cancelled(_) => UNKNOWN,
         }
     }
@@ -225,16 +225,16 @@ impl Judge for PackError {
     fn answer(&self) -> Answer {
         match self {
             Self::Read(error) => error.answer(),
-            Self::Image { source, .. } | Self::ChartSource { source, .. } => source.answer(),
+            Self::Image { source, .. } | Self::ChartSource(_, source) => source.answer(),
             Self::Write(error) => error.answer(),
-            Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
+            Self::Cached(..) | Self::Check(_) | Self::Init(..) => UNKNOWN,
             Self::NoHelm => no(
                 "install a package of `solution`, which contains Helm 4, or run `make helm` in the source tree; to use another one, name it with `--helm` or HELM; to pack without checking which images charts need, use `--no-render`",
             ),
             Self::Helm(error) | Self::Verifier(error) => error.answer(),
             Self::NoVerifier => no(PROVIDE_HELM),
             Self::NoSyft => no("install syft, or name it with `--syft` or SYFT"),
-            Self::Syft(error) | Self::Sbom { source: error, .. } => error.answer(),
+            Self::Syft(error) | Self::Sbom(_, error) => error.answer(),
             Self::NoHtml(_) => {
                 no("run `make book` in the source tree, and use `target/solution.html`")
             }
@@ -257,7 +257,7 @@ impl Judge for PackError {
             Self::OtherName(_) => no("rename it to `solution.yaml`"),
             Self::NotADirectory(_) => no("name the directory that holds `solution.yaml`"),
             Self::RefusedSource(_)
-            | Self::Chart { .. }
+            | Self::Chart(..)
             | Self::OtherChart { .. }
             | Self::ChartFile(_)
             | Self::ManifestSize(_)
@@ -288,8 +288,8 @@ impl Judge for HelmError {
             Self::Failed { .. } => no(
                 "put the values that the chart requires into spec.charts.values; reproduce the error with `helm template`",
             ),
-            Self::Run { .. }
-            | Self::Printed { .. }
+            Self::Run(..)
+            | Self::Printed(..)
             | Self::TooLong { .. }
             | Self::Killed { .. }
             | Self::Cancelled(_) => UNKNOWN,
@@ -311,7 +311,7 @@ impl Judge for ReleaseError {
             Self::NoName { .. } => no("set one with `--name`"),
             Self::NoVersion { .. } => no("set one with `--version`"),
             Self::Id(_) => no("set a shorter one with `--name`"),
-            Self::Write { .. } | Self::Git { .. } => UNKNOWN,
+            Self::Write(..) | Self::Git(..) => UNKNOWN,
             Self::NotMade(_) => no(
                 "name a directory that `init --from` created; update one that an earlier version created with `--as operator` manually",
             ),
@@ -349,9 +349,7 @@ impl Judge for UpstreamError {
             | Self::Yaml(_)
             | Self::Manifest(_)
             | Self::Size { .. } => NO,
-            Self::Medium(_) | Self::Read { .. } | Self::Write { .. } | Self::Interrupted(_) => {
-                UNKNOWN
-            }
+            Self::Medium(_) | Self::Read(..) | Self::Write(..) | Self::Interrupted(_) => UNKNOWN,
         }
     }
 }
@@ -363,8 +361,8 @@ impl Judge for ManifestsError {
             Self::Directory { .. }
             | Self::Chart(_)
             | Self::Packed(_)
-            | Self::Stream { .. }
-            | Self::Yaml { .. }
+            | Self::Stream(..)
+            | Self::Yaml(..)
             | Self::Weight { .. }
             | Self::Twice { .. } => NO,
         }
@@ -387,16 +385,16 @@ impl Judge for SourceError {
                 no("if you expect this size, raise the limit with `--unpack-limit`")
             }
             Self::NoEngine => no("name the socket with DOCKER_HOST=unix://PATH"),
-            Self::Artifact { .. } => {
+            Self::Artifact(..) => {
                 no("use the repository and version to which `helm push` wrote the chart")
             }
-            Self::Index { .. } => {
+            Self::Index(..) => {
                 no("list the charts in a repository with `helm search repo --versions`")
             }
             Self::ChartDigest { .. } => no(
                 "ask the repository's administrator to correct its index: the repository, or a proxy in front of it, contains another chart than it lists",
             ),
-            Self::ChartName(_) | Self::Logins { .. } => NO,
+            Self::ChartName(_) | Self::Logins(..) => NO,
             // These are errors of a disk or the runtime, or an early end.
             _ => UNKNOWN,
         }
@@ -407,8 +405,8 @@ impl Judge for ReadError {
     /// Returns a negative answer for a missing file, because a retry does not help.
     fn answer(&self) -> Answer {
         match self {
-            Self::Io { .. } if self.is_missing() => NO,
-            Self::Io { .. } => UNKNOWN,
+            Self::Io(..) if self.is_missing() => NO,
+            Self::Io(..) => UNKNOWN,
             Self::Kind(_) | Self::Size { .. } => NO,
         }
     }
@@ -417,13 +415,8 @@ impl Judge for ReadError {
 impl Judge for CacheError {
     fn answer(&self) -> Answer {
         match self {
-            Self::Exposed {
-                source: OwnershipError::Io { .. },
-                ..
-            }
-            | Self::Io { .. }
-            | Self::Crowded(_) => UNKNOWN,
-            Self::Exposed { .. } => no(
+            Self::Exposed(_, OwnershipError::Io(..)) | Self::Io(..) | Self::Crowded(_) => UNKNOWN,
+            Self::Exposed(..) => no(
                 "use a directory that only you can write to (`--cache-dir`), or remove write access for other users (`chmod go-w`)",
             ),
         }
@@ -486,48 +479,22 @@ mod tests {
     fn what_the_disk_does_not_give_is_not_found_out() {
         let full = || io::Error::other("no disk");
         let path = || "x".into();
-        let read = |kind: io::ErrorKind| ReadError::Io {
-            path: path(),
-            source: kind.into(),
-        };
+        let read = |kind: io::ErrorKind| ReadError::Io(path(), kind.into());
         assert_eq!(
             packed(read(io::ErrorKind::PermissionDenied)).0,
             Outcome::Unknown
         );
         assert_eq!(packed(read(io::ErrorKind::NotFound)).0, Outcome::No);
-        assert_eq!(
-            packed(CacheError::Io {
-                path: path(),
-                source: full()
-            })
-            .0,
-            Outcome::Unknown
-        );
-        let tar = |source| SourceError::Tar {
-            path: path(),
-            source,
-        };
-        assert_eq!(
-            packed(tar(TarError::Io {
-                at: 0,
-                source: full()
-            }))
-            .0,
-            Outcome::Unknown
-        );
-        assert_eq!(packed(tar(TarError::CutOff { at: 0 })).0, Outcome::No);
+        assert_eq!(packed(CacheError::Io(path(), full())).0, Outcome::Unknown);
+        let tar = |source| SourceError::Tar(path(), source);
+        assert_eq!(packed(tar(TarError::Io(0, full()))).0, Outcome::Unknown);
+        assert_eq!(packed(tar(TarError::CutOff(0))).0, Outcome::No);
         assert_eq!(
             packed(SourceError::Interrupted(progress::Cancelled)).0,
             Outcome::Unknown
         );
-        let exposed = |source| CacheError::Exposed {
-            directory: path(),
-            source,
-        };
-        let unseen = OwnershipError::Io {
-            path: path(),
-            source: full(),
-        };
+        let exposed = |source| CacheError::Exposed(path(), source);
+        let unseen = OwnershipError::Io(path(), full());
         assert_eq!(packed(exposed(unseen)), (Outcome::Unknown, None));
         let (outcome, hint) = packed(exposed(OwnershipError::Dangling(path())));
         assert_eq!(outcome, Outcome::No);

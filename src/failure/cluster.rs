@@ -310,7 +310,7 @@ impl From<importer::Error> for Failure {
                 let failure = Self::new(outcome, error).files(files);
                 hints.into_iter().fold(failure, Self::hint)
             }
-            E::Cleanup { source, .. } => {
+            E::Cleanup(_, source) => {
                 quoting(log_of(source), Self::judged(source.answer(), error)).hint(SKIP_REMOVE_SETS)
             }
             E::NotRolledBack { source, .. } => match source.as_ref() {
@@ -333,17 +333,17 @@ impl From<importer::Error> for Failure {
             }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
             E::Format { .. } => Self::no(error).hint(NEWER_PROGRAM),
-            E::Cluster(_) | E::Unready { .. } | E::Helm { .. } | E::Release { .. } => {
+            E::Cluster(_) | E::Unready { .. } | E::Helm(..) | E::Release(..) => {
                 let (answer, log) = why(&error);
                 quoting(log, Self::judged(answer, error))
             }
             E::Object(_)
             | E::Placeholder(_)
-            | E::Rendered { .. }
-            | E::Record { .. }
-            | E::Name { .. }
-            | E::Site { .. }
-            | E::Rules { .. }
+            | E::Rendered(..)
+            | E::Record(..)
+            | E::Name(..)
+            | E::Site(..)
+            | E::Rules(..)
             | E::Repository(_)
             | E::Expand(_)
             | E::Hindered(_) => Self::no(error),
@@ -364,12 +364,11 @@ fn why(error: &importer::Error) -> (Answer, Option<String>) {
         E::Cluster(cause) => (cause.answer(), log_of(cause)),
         E::Unready { source, .. } => (source.answer(), log_of(source)),
         // Helm was asked to end, so the signal determines the end of the program.
-        E::Helm {
-            source: helm::HelmError::Cancelled(_) | helm::HelmError::Killed { .. },
-            ..
-        } => (unknown(HELM), None),
-        E::Helm { .. } | E::Refused(_) => (no(HELM), None),
-        E::Release { .. } => (unknown(STORED), None),
+        E::Helm(_, helm::HelmError::Cancelled(_) | helm::HelmError::Killed { .. }) => {
+            (unknown(HELM), None)
+        }
+        E::Helm(..) | E::Refused(_) => (no(HELM), None),
+        E::Release(..) => (unknown(STORED), None),
         _ => (unknown(NEVER_SERVED), None),
     }
 }

@@ -45,13 +45,13 @@ pub(crate) fn repin(name: &ClusterName) -> String {
 /// Returns the hint for an object that the tools of `solution fleet export` cannot apply.
 pub(crate) fn not_for_others(why: &HandoverProblem) -> &'static str {
     match why {
-        HandoverProblem::Sensitive { .. } => {
+        HandoverProblem::Sensitive(..) => {
             "deploy it with `solution fleet apply`, or ask the publisher to read the value from a Secret"
         }
-        HandoverProblem::Read { .. } => {
+        HandoverProblem::Read(..) => {
             "deploy it with `solution fleet apply`, or disable the lookup with a chart value"
         }
-        HandoverProblem::Random { .. } => {
+        HandoverProblem::Random(..) => {
             "set the generated value in `secrets` or `site` of the fleet's file, or deploy it with `solution fleet apply`"
         }
     }
@@ -67,7 +67,7 @@ pub(crate) fn hub(error: HubError) -> Failure {
             Failure::no(error).hint("install its CRD with `solution fleet init --hub CONTEXT`")
         }
         HubError::Changed(_) => Failure::unknown(error).hint("run the same command again"),
-        HubError::Unreadable { .. } | HubError::TooLarge(_) => Failure::no(error).hint(
+        HubError::Unreadable(..) | HubError::TooLarge(_) => Failure::no(error).hint(
             "correct or delete it; if you delete it, pauses, approvals and soak times start over",
         ),
         HubError::Other { .. } => {
@@ -101,7 +101,7 @@ impl From<RolloutError<Self>> for Failure {
     fn from(error: RolloutError<Self>) -> Self {
         let hint = match &error {
             RolloutError::Interrupted | RolloutError::Backend(_) => None,
-            RolloutError::Paused { .. } => Some(
+            RolloutError::Paused(..) => Some(
                 "resume it with `solution fleet resume`, or with `paused: false` in the file"
                     .to_owned(),
             ),
@@ -132,10 +132,10 @@ impl From<RolloutError<Self>> for Failure {
 pub(crate) fn fleet_fix(fault: &F) -> String {
     let fix = match fault {
         F::Twice { .. } => "give one of them another name",
-        F::Unreachable { .. } => "set its `context`, its `kubeconfig` or its Cluster API object",
-        F::TwoWays { .. } => "remove one of them",
+        F::Unreachable(..) => "set its `context`, its `kubeconfig` or its Cluster API object",
+        F::TwoWays(..) => "remove one of them",
         F::SameCluster { .. } => "remove one of them: each cluster has one entry",
-        F::PullSecretTwice { .. } => "remove the one in `site`",
+        F::PullSecretTwice(..) => "remove the one in `site`",
         F::UnknownGroup { near, .. } => {
             return meant(near.as_ref(), "choose one of those in `groups`");
         }
@@ -145,8 +145,8 @@ pub(crate) fn fleet_fix(fault: &F) -> String {
         F::UnknownCluster { near, .. } => {
             return meant(near.as_ref(), "choose one of those in `clusters`");
         }
-        F::EmptyWave { .. } => "name groups or clusters in it, or remove it",
-        F::NoWave { .. } => "add it or one of its groups to a wave",
+        F::EmptyWave(..) => "name groups or clusters in it, or remove it",
+        F::NoWave(..) => "add it or one of its groups to a wave",
         F::TwoWaves { .. } => "remove it from one wave: name other groups or single clusters there",
         F::DeployedTwice { .. } => {
             "give the entries other groups, or one of them another environment"
@@ -163,7 +163,7 @@ pub(crate) fn fleet_fix(fault: &F) -> String {
         F::Key { .. } => {
             "use expressions only as values; to compute keys, set the parent key to an expression that returns a map"
         }
-        F::Expression { source, .. } => return expression(source),
+        F::Expression(_, source) => return expression(source),
         F::UnknownFact { near, .. } => {
             let known = fleet::FACTS.join("`, `");
             let known = format!("use `{known}`, or `facts.NAME` for a name in `facts`");
@@ -222,7 +222,7 @@ pub(crate) fn no_plan(path: &Path, error: anyhow::Error) -> Failure {
 pub(crate) fn approvers(error: TrustError) -> Failure {
     let hint = match error {
         TrustError::Empty | TrustError::Repeated(_) => "give each key once with `--approved-by`",
-        TrustError::ThresholdMissing { .. } | TrustError::ThresholdTooHigh { .. } => {
+        TrustError::ThresholdMissing(..) | TrustError::ThresholdTooHigh { .. } => {
             "set how many of the keys must have signed with `--approvals`"
         }
     };

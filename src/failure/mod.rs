@@ -319,7 +319,7 @@ impl Failure {
     /// Returns whether the certificate of a registry is not trusted.
     pub(crate) fn is_untrusted(&self) -> bool {
         let mut causes = self.error.chain().filter_map(registry_error);
-        causes.any(|error| matches!(error, ::registry::Error::Untrusted { .. }))
+        causes.any(|error| matches!(error, ::registry::Error::Untrusted(..)))
     }
 
     /// Adds a quotation of multiple lines from another source.

@@ -58,66 +58,66 @@ impl Judge for Error {
         match self {
             Self::Stopped => UNKNOWN,
             Self::Identity(error) => error.answer(),
-            Self::CertificateRequired { .. } => no(NO_IDENTITY),
-            Self::CertificateRefused { .. } => no(OTHER_IDENTITY),
-            Self::CertificateExpired { reason, .. } => no(match reason {
+            Self::CertificateRequired(..) => no(NO_IDENTITY),
+            Self::CertificateRefused(..) => no(OTHER_IDENTITY),
+            Self::CertificateExpired(_, reason) => no(match reason {
                 ExpiryError::Expired { .. } => RENEW_IDENTITY,
                 ExpiryError::NotYetValid { .. } => OTHER_CLOCK,
             }),
-            Self::Unreachable { .. } => unknown(
+            Self::Unreachable(..) => unknown(
                 "check the host name, the port, firewalls between this machine and the registry, and the proxy that `https_proxy` and `no_proxy` set",
             ),
-            Self::Tls { .. } => unknown(
+            Self::Tls(..) => unknown(
                 "check that the port is the registry's HTTPS port, and check the TLS handshake with `openssl s_client -connect HOST:PORT`",
             ),
-            Self::TooSlow { .. } => unknown(
+            Self::TooSlow(..) => unknown(
                 "check the connection to the registry and its load, then run the same command again: completed uploads are kept",
             ),
-            Self::Untrusted { .. } => no(
+            Self::Untrusted(..) => no(
                 "name the authority that signed the registry's certificate with `--ca-file`, and use a host name that the certificate contains",
             ),
-            Self::Expired { .. } => no(
+            Self::Expired(..) => no(
                 "ask the registry's administrator to renew the certificate, or correct the clock of this machine (`date`)",
             ),
-            Self::PlainHttpAnswer { .. } => {
+            Self::PlainHttpAnswer(..) => {
                 no("use the registry's HTTPS port, or `--plain-http` if it has none")
             }
-            Self::PlainHttpAsked { .. } => no(WITH_TLS),
-            Self::NotARegistry { .. } => {
+            Self::PlainHttpAsked(..) => no(WITH_TLS),
+            Self::NotARegistry(..) => {
                 no("check the host and the port: an OCI registry responds below /v2/")
             }
-            Self::LoginRequired { .. } => no(
+            Self::LoginRequired(..) => no(
                 "log in with `solution registry login`, `docker login` or `podman login`, or name the login file",
             ),
-            Self::LoginRefused { .. } => {
+            Self::LoginRefused(..) => {
                 no("log in again: the user name, password or token is wrong or has expired")
             }
-            Self::Denied { operation, .. } if operation.is_pull() => no(
+            Self::Denied(operation, _) if operation.is_pull() => no(
                 "ask the registry's administrator for the right to pull from there, or log in as a user who has it",
             ),
-            Self::Denied { operation, .. } if operation.is_deletion() => no(MAY_NOT_DELETE),
-            Self::Denied { .. } => no(MAY_NOT_PUSH),
-            Self::NoRepository { .. } => no(MAKE_IT),
-            Self::RepositoryApi { .. } => no(ECR_RIGHTS),
-            Self::NameRefused { .. } => no(LEVELS),
-            Self::ReadOnly { .. } => no(READ_ONLY),
-            Self::TagKept { .. } => no(TAG_KEPT),
-            Self::TagHidden { .. } => no(TAG_HIDDEN),
-            Self::Quota { .. } => no(QUOTA),
-            Self::NoCatalog { .. } => no(NO_CATALOG),
-            Self::KeepsAll { .. } => no(KEEPS_ALL),
-            Self::Missing { operation } if operation.is_site() => no(NO_FILE),
-            Self::Missing { .. } => no(NO_IMAGE),
-            Self::Full { .. } => unknown(
+            Self::Denied(operation, _) if operation.is_deletion() => no(MAY_NOT_DELETE),
+            Self::Denied(..) => no(MAY_NOT_PUSH),
+            Self::NoRepository(..) => no(MAKE_IT),
+            Self::RepositoryApi(..) => no(ECR_RIGHTS),
+            Self::NameRefused(..) => no(LEVELS),
+            Self::ReadOnly(..) => no(READ_ONLY),
+            Self::TagKept(..) => no(TAG_KEPT),
+            Self::TagHidden(..) => no(TAG_HIDDEN),
+            Self::Quota(..) => no(QUOTA),
+            Self::NoCatalog(..) => no(NO_CATALOG),
+            Self::KeepsAll(..) => no(KEEPS_ALL),
+            Self::Missing(operation) if operation.is_site() => no(NO_FILE),
+            Self::Missing(..) => no(NO_IMAGE),
+            Self::Full(..) => unknown(
                 "free or add space in the registry's storage, then run the same command again: only missing content is pushed",
             ),
             Self::Busy { .. } if self.is_storing() => unknown(
                 "check the registry's log and its free space, then run the same command again: only missing content is pushed",
             ),
             Self::Busy { operation, .. }
-            | Self::Interrupted { operation, .. }
-            | Self::TimedOut { operation, .. }
-            | Self::CutShort { operation, .. } => unknown(if operation.is_pull() {
+            | Self::Interrupted(operation, _)
+            | Self::TimedOut(operation, _)
+            | Self::CutShort(operation, _) => unknown(if operation.is_pull() {
                 PULL_AGAIN
             } else if operation.is_deletion() {
                 DELETE_AGAIN
@@ -133,14 +133,14 @@ impl Judge for Error {
             Self::Proxy(_) => no(
                 "correct `https_proxy`, `http_proxy` or `all_proxy`: URLs such as http://proxy.site:3128",
             ),
-            Self::LoginUnsupported { .. } => no(
+            Self::LoginUnsupported(..) => no(
                 "log in with a user name and a password with `solution registry login`; if the registry's token server is at fault, inform its administrator",
             ),
-            Self::BadAnswer { .. } => no(
+            Self::BadAnswer(..) => no(
                 "inform the registry's administrator: a proxy in front of it must pass on `Host` and `X-Forwarded-Proto`, otherwise addresses in responses are wrong",
             ),
             Self::Damaged { .. } | Self::ManifestDamaged { .. } => no(TAMPERED),
-            Self::NotKept { .. } => no(
+            Self::NotKept(..) => no(
                 "run the same command again; if it fails again, check the registry: restart it if its garbage collection has run since it was started, and check whether its disk is full, whether a policy deletes or quarantines new images, whether all replicas share their storage, and whether a proxy or cache answers in its place",
             ),
             Self::Store { .. } => unknown(ROOM),
@@ -150,7 +150,7 @@ impl Judge for Error {
             Self::Read { .. } => {
                 unknown("copy the archive again, or try another drive: the media may be damaged")
             }
-            Self::Refused { .. } | Self::Setup(_) | Self::AnswerTooLong { .. } => NO,
+            Self::Refused { .. } | Self::Setup(_) | Self::AnswerTooLong(..) => NO,
         }
     }
 }
@@ -221,12 +221,12 @@ impl Judge for IdentityError {
 impl Judge for EngineError {
     fn answer(&self) -> Answer {
         match self {
-            Self::Unreachable { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            Self::Unreachable(_, source) if source.kind() == ErrorKind::PermissionDenied => {
                 unknown(
                     "use a rootless engine (`systemctl --user start podman.socket`), or join the group that owns the socket",
                 )
             }
-            Self::Unreachable { .. } => unknown(
+            Self::Unreachable(..) => unknown(
                 "start the engine (`systemctl --user start podman.socket`, or Docker's service), or name its socket with DOCKER_HOST=unix://PATH",
             ),
             Self::NoSuchImage { .. } => no(
@@ -234,10 +234,9 @@ impl Judge for EngineError {
             ),
             Self::TooLong { .. } => NO,
             Self::Store(_) => unknown(ROOM),
-            Self::Setup(_)
-            | Self::Interrupted { .. }
-            | Self::TimedOut { .. }
-            | Self::Refused { .. } => UNKNOWN,
+            Self::Setup(_) | Self::Interrupted(..) | Self::TimedOut(..) | Self::Refused { .. } => {
+                UNKNOWN
+            }
         }
     }
 }
@@ -291,11 +290,11 @@ impl From<store::Error> for Failure {
                 answer => Self::judged(answer, error),
             },
             store::Error::Write(cause) => Self::judged(cause.answer(), error),
-            store::Error::NotFreed { source, .. } => Self::judged(source.answer(), error),
+            store::Error::NotFreed(_, source) => Self::judged(source.answer(), error),
             store::Error::Archive(cause) if validator::is_finding(cause) => {
                 Self::no(error).hint(KEPT)
             }
-            store::Error::Archive(_) | store::Error::Scratch { .. } | store::Error::Memory(_) => {
+            store::Error::Archive(_) | store::Error::Scratch(..) | store::Error::Memory(_) => {
                 Self::unknown(error)
             }
             store::Error::KeepsNone { .. } => Self::no(error).hint(NONE_KEPT),
@@ -318,7 +317,7 @@ impl From<store::Error> for Failure {
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
         match error {
-            ServeError::Read { .. } => Self::unknown(error),
+            ServeError::Read(..) => Self::unknown(error),
             ServeError::TooMany(_) | ServeError::Conflict(_) => Self::no(error),
             ServeError::Archive(error) => error.into(),
         }
@@ -373,7 +372,7 @@ pub(crate) fn unprunable(why: &PruneObstacle) -> String {
             format!("run `solution registry prune --registry {registry}` to list its versions")
         }
         PruneObstacle::Unread { .. } => REPAIR.to_owned(),
-        PruneObstacle::NoRecord { .. } => OTHER_CLUSTER.to_owned(),
+        PruneObstacle::NoRecord(..) => OTHER_CLUSTER.to_owned(),
         PruneObstacle::Changed => AGAIN.to_owned(),
     })
 }
@@ -381,13 +380,13 @@ pub(crate) fn unprunable(why: &PruneObstacle) -> String {
 /// Returns the failure of a deletion that did not complete.
 pub(crate) fn pruning(error: store::Error) -> Failure {
     let cause = match &error {
-        store::Error::NotFreed { source, .. } => source.as_ref(),
+        store::Error::NotFreed(_, source) => source.as_ref(),
         store::Error::Registry(source) => source,
         _ => return error.into(),
     };
     match cause {
-        registry::Error::KeepsAll { .. } => Failure::no(error).hint(ALLOW),
-        registry::Error::Denied { .. } => Failure::no(error).hint(GRANT),
+        registry::Error::KeepsAll(..) => Failure::no(error).hint(ALLOW),
+        registry::Error::Denied(..) => Failure::no(error).hint(GRANT),
         _ => error.into(),
     }
 }
@@ -453,7 +452,7 @@ pub(super) fn not_pushed(failure: &PushFailure, consequence: &str) -> Failure {
     }
     // For these causes, a retry helps only after a person has solved the problem, so their hints are shown.
     let look = |error: &&registry::Error| {
-        let slow = matches!(error, registry::Error::TooSlow { .. });
+        let slow = matches!(error, registry::Error::TooSlow(..));
         refused || slow || error.is_storing() || matches!(error, registry::Error::Read { .. })
     };
     let hints = errors().filter(look).filter_map(|error| error.answer().1);
@@ -540,9 +539,7 @@ mod tests {
             pushed([read(), read()]),
             (Outcome::Unknown, vec![medium.clone()])
         );
-        let plain = registry::Error::PlainHttpAsked {
-            host: "r.test".to_owned(),
-        };
+        let plain = registry::Error::PlainHttpAsked("r.test".to_owned());
         let (outcome, hints) = pushed([read(), plain]);
         assert_eq!((outcome, &hints[0], hints.len()), (Outcome::No, &medium, 2));
         let damaged = registry::Error::Damaged {

@@ -53,12 +53,12 @@ impl Judge for CertificatesError {
     fn answer(&self) -> Answer {
         match self {
             Self::Authority(error) => error.answer(),
-            Self::Identity { source, .. } => source.answer(),
+            Self::Identity(_, source) => source.answer(),
             Self::Path(OwnershipError::Exposed { .. } | OwnershipError::Dangling(_))
             | Self::File(OwnedError::Exposed(_)) => no(EXPOSED_CERTIFICATES),
-            Self::Path(OwnershipError::Io { .. })
-            | Self::File(OwnedError::Io { .. })
-            | Self::Io { .. } => UNKNOWN,
+            Self::Path(OwnershipError::Io(..)) | Self::File(OwnedError::Io(..)) | Self::Io(..) => {
+                UNKNOWN
+            }
             Self::Several(_) => {
                 no("keep one pair there, or name a directory with one pair with `--cert-dir`")
             }
@@ -83,14 +83,14 @@ const HELPER: &str = "check the credential helper by itself, or remove it from `
 impl Judge for CredentialsError {
     fn answer(&self) -> Answer {
         match self {
-            Self::TooLong | Self::Malformed { .. } | Self::Entry { .. } | Self::HelperName(_) => {
+            Self::TooLong | Self::Malformed { .. } | Self::Entry(..) | Self::HelperName(_) => {
                 no(CORRECT)
             }
             Self::HelperPath { .. } => {
                 no("log in to the registry as a whole, or name another file with `--authfile`")
             }
-            Self::Helper { .. }
-            | Self::HelperSlow { .. }
+            Self::Helper(..)
+            | Self::HelperSlow(..)
             | Self::HelperAnswer { .. }
             | Self::HelperRefused { .. } => unknown(HELPER),
         }
@@ -123,7 +123,7 @@ impl Judge for TrustError {
     fn answer(&self) -> Answer {
         match self {
             Self::Empty | Self::Repeated(_) => usage("give each key once with `--key`"),
-            Self::ThresholdMissing { .. } | Self::ThresholdTooHigh { .. } => {
+            Self::ThresholdMissing(..) | Self::ThresholdTooHigh { .. } => {
                 usage("set how many of the keys must have signed with `--threshold`")
             }
         }
@@ -134,7 +134,7 @@ impl Judge for PolicyError {
     /// Returns the answer for a policy that the program was about to write.
     fn answer(&self) -> Answer {
         match self {
-            Self::Trust { source, .. } => source.answer(),
+            Self::Trust(_, source) => source.answer(),
             Self::Key { .. }
             | Self::Count { .. }
             | Self::Policies(_)

@@ -49,12 +49,12 @@ pub fn is_finding(error: &OpenError) -> bool {
 /// Returns the kind of finding for an error; `None` if the archive could not be read.
 fn info(error: &OpenError) -> Option<&'static FindingInfo> {
     Some(match error {
-        OpenError::Open { .. }
+        OpenError::Open(..)
         | OpenError::Read { .. }
-        | OpenError::Compare { .. }
+        | OpenError::Compare(..)
         | OpenError::Write { .. }
         | OpenError::Locked(_)
-        | OpenError::Detach { .. }
+        | OpenError::Detach(..)
         | OpenError::Interrupted(_) => return None,
         OpenError::NotAFile(_) | OpenError::NotIso(_) => &container::NOT_ISO,
         OpenError::Directory(_) | OpenError::Unpacked { .. } => &advice::DIRECTORY,
@@ -63,7 +63,7 @@ fn info(error: &OpenError) -> Option<&'static FindingInfo> {
         OpenError::Truncated { .. } => &container::TRUNCATED,
         OpenError::TooLong { .. } => &container::TOO_LARGE,
         OpenError::Differences(_) => &container::METADATA,
-        OpenError::Envelope { .. } => &signature::ENVELOPE,
+        OpenError::Envelope(..) => &signature::ENVELOPE,
         // `add_signature` selects the specific kind.
         OpenError::Signature(_) => &signature::INVALID,
         OpenError::Statement(_) => &signature::STATEMENT,
@@ -76,9 +76,9 @@ fn info(error: &OpenError) -> Option<&'static FindingInfo> {
         OpenError::ContentsDigest { .. } => &integrity::LIST,
         OpenError::FileDigest { .. } => &integrity::DAMAGED,
         // Errors about signed documents, the list of contents and detached signatures share one kind.
-        OpenError::Document { .. }
+        OpenError::Document(..)
         | OpenError::StatementAlone(_)
-        | OpenError::Detached { .. }
+        | OpenError::Detached(..)
         | OpenError::OtherPayload
         | OpenError::WrongSignature
         | OpenError::VolumeNames { .. }
@@ -97,7 +97,7 @@ fn place(error: &OpenError) -> &str {
     match error {
         OpenError::List(error) => error.path(),
         OpenError::ContentsDigest { .. } | OpenError::Contents(_) => archive::CONTENTS,
-        OpenError::Envelope { .. } | OpenError::Statement(_) => archive::STATEMENT,
+        OpenError::Envelope(..) | OpenError::Statement(_) => archive::STATEMENT,
         _ => "",
     }
 }

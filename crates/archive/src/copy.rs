@@ -146,10 +146,7 @@ impl Feed for CopyingHead<'_> {
         let read = medium.read_exact_at(buf, offset);
         read.map_err(|source| WriteError::Head(medium.failed(offset, source)))?;
         let written = self.file.write_all_at(buf, offset);
-        written.map_err(|source| WriteError::Target {
-            path: self.target.to_owned(),
-            source,
-        })
+        written.map_err(|source| WriteError::Target(self.target.to_owned(), source))
     }
 }
 

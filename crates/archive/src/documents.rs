@@ -92,8 +92,6 @@ impl ListedArchive {
 /// Refuses JSON that readers could interpret differently.
 fn check_keys(path: &str, bytes: &[u8], kind: Kind) -> Result<(), OpenError> {
     let read = json::from_loose_slice_of::<IgnoredAny>(bytes, kind);
-    read.map(drop).map_err(|source| OpenError::Document {
-        path: path.to_owned(),
-        source,
-    })
+    read.map(drop)
+        .map_err(|source| OpenError::Document(path.to_owned(), source))
 }

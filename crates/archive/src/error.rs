@@ -70,13 +70,8 @@ pub enum WriteError {
     #[error("cannot read the written archive")]
     Draft(#[source] OpenError),
     /// The target could not be written.
-    #[error("cannot write `{}`", .path.display())]
-    Target {
-        /// The target.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot write `{}`", .0.display())]
+    Target(PathBuf, #[source] io::Error),
     /// The caller asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Cancelled),
@@ -103,13 +98,8 @@ pub enum ExtractError {
         free: u64,
     },
     /// A file or a directory could not be read or written.
-    #[error("cannot read or write `{}`", .path.display())]
-    Target {
-        /// Its path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot read or write `{}`", .0.display())]
+    Target(PathBuf, #[source] io::Error),
     /// The caller asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Cancelled),
@@ -178,13 +168,8 @@ impl fmt::Display for Differences {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file could not be opened.
-    #[error("cannot open `{}`", .path.display())]
-    Open {
-        /// The archive.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot open `{}`", .0.display())]
+    Open(PathBuf, #[source] io::Error),
     /// The archive could not be read at an offset.
     #[error("cannot read `{}` at byte {offset}", .path.display())]
     Read {
@@ -196,13 +181,8 @@ pub enum OpenError {
         source: io::Error,
     },
     /// The metadata could not be read. The source names the offset.
-    #[error("cannot compare `{}` with its signed list", .path.display())]
-    Compare {
-        /// The archive.
-        path: PathBuf,
-        /// The cause, with the place.
-        source: io::Error,
-    },
+    #[error("cannot compare `{}` with its signed list", .0.display())]
+    Compare(PathBuf, #[source] io::Error),
     /// A signature could not be written.
     #[error("cannot write to `{}` at byte {offset}", .path.display())]
     Write {
@@ -214,13 +194,8 @@ pub enum OpenError {
         source: io::Error,
     },
     /// A document or configuration of an image that readers could interpret differently, or that is unreadable.
-    #[error("cannot read image document `{path}`")]
-    Document {
-        /// Its file.
-        path: String,
-        /// The cause.
-        source: JsonError,
-    },
+    #[error("cannot read image document `{0}`")]
+    Document(String, #[source] JsonError),
     /// The caller asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Cancelled),
@@ -276,13 +251,8 @@ pub enum OpenError {
         found: u64,
     },
     /// The statement's envelope is malformed.
-    #[error("`{}` is damaged or altered at byte {offset}", .path.display(), offset = crate::STATEMENT_OFFSET)]
-    Envelope {
-        /// The archive.
-        path: PathBuf,
-        /// The cause.
-        source: EnvelopeError,
-    },
+    #[error("`{}` is damaged or altered at byte {offset}", .0.display(), offset = crate::STATEMENT_OFFSET)]
+    Envelope(PathBuf, #[source] EnvelopeError),
     /// Another program is signing the same archive.
     #[error("`{}` is being signed by another program", .0.display())]
     Locked(PathBuf),
@@ -290,21 +260,11 @@ pub enum OpenError {
     #[error("`{}` is a statement without an archive: signatures are added to it directly", .0.display())]
     StatementAlone(PathBuf),
     /// A file of signatures that is malformed.
-    #[error("`{}` does not hold detached signatures", .path.display())]
-    Detached {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: EnvelopeError,
-    },
+    #[error("`{}` does not hold detached signatures", .0.display())]
+    Detached(PathBuf, #[source] EnvelopeError),
     /// Detached signatures could not be written.
-    #[error("cannot write `{}`", .path.display())]
-    Detach {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot write `{}`", .0.display())]
+    Detach(PathBuf, #[source] io::Error),
     /// Detached signatures belong to another archive.
     #[error(
         "the signatures are for another archive: their payload is not this archive's statement"

@@ -53,10 +53,7 @@ impl ListedArchive {
         overwrite: Overwrite,
         watch: &Watch<'_, Progress>,
     ) -> Result<ExtractReport, ExtractError> {
-        let failed = |source| ExtractError::Target {
-            path: target.to_owned(),
-            source,
-        };
+        let failed = |source| ExtractError::Target(target.to_owned(), source);
         std::fs::create_dir_all(target).map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(target, flags, Mode::empty());
@@ -393,19 +390,15 @@ impl Extraction<'_> {
         path: &ArchivePath,
         missing: MissingDirectory,
     ) -> Result<Result<Option<OwnedFd>, PathBlocker>, ExtractError> {
-        let failed = |error: Errno| ExtractError::Target {
-            path: self.target.join(path.as_str()),
-            source: error.into(),
-        };
+        let failed =
+            |error: Errno| ExtractError::Target(self.target.join(path.as_str()), error.into());
         let mut directory = self.root.try_clone();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut names: Vec<&str> = path.components().collect();
         names.pop();
         for name in names {
-            let parent = directory.map_err(|source| ExtractError::Target {
-                path: self.target.to_owned(),
-                source,
-            })?;
+            let parent =
+                directory.map_err(|source| ExtractError::Target(self.target.to_owned(), source))?;
             if missing == MissingDirectory::Make {
                 match rustix::fs::mkdirat(&parent, name, DIRECTORY_MODE) {
                     Ok(()) | Err(Errno::EXIST) => {}
@@ -419,10 +412,8 @@ impl Extraction<'_> {
                 Err(error) => return Err(failed(error)),
             }
         }
-        let directory = directory.map_err(|source| ExtractError::Target {
-            path: self.target.to_owned(),
-            source,
-        });
+        let directory =
+            directory.map_err(|source| ExtractError::Target(self.target.to_owned(), source));
         Ok(Ok(Some(directory?)))
     }
 
@@ -433,10 +424,7 @@ impl Extraction<'_> {
     }
 
     fn failed(&self, entry: &ContentsEntry, source: io::Error) -> ExtractError {
-        ExtractError::Target {
-            path: self.target.join(entry.path.as_str()),
-            source,
-        }
+        ExtractError::Target(self.target.join(entry.path.as_str()), source)
     }
 
     fn obstructed(&self, entry: &ContentsEntry, why: PathBlocker) -> ExtractError {

@@ -213,7 +213,7 @@ fn compare(medium: &Medium, plan: &ImagePlan, cancel: Cancel<'_>) -> Result<(), 
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
     // `CancellableMedium` ends the comparison with a read error. A cancellation must not be reported as a fault of the medium.
     cancel.go_on()?;
-    let differences = compared.map_err(|source| OpenError::Compare { path, source })?;
+    let differences = compared.map_err(|source| OpenError::Compare(path, source))?;
     if differences.is_empty() {
         Ok(())
     } else {

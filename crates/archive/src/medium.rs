@@ -78,10 +78,8 @@ impl Medium {
     }
 
     fn probed(path: &Path) -> Result<MediumKind, OpenError> {
-        let metadata = fs::metadata(path).map_err(|source| OpenError::Open {
-            path: path.to_owned(),
-            source,
-        })?;
+        let metadata =
+            fs::metadata(path).map_err(|source| OpenError::Open(path.to_owned(), source))?;
         kind_of(path, &metadata)
     }
 
@@ -91,10 +89,7 @@ impl Medium {
     }
 
     pub(crate) fn open_for(path: &Path, access: MediumAccess) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::Open {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| OpenError::Open(path.to_owned(), source);
         // Opening a named pipe would block until a writer appears, so its kind is checked first.
         Self::probed(path)?;
         let file = OpenOptions::new()
@@ -117,7 +112,7 @@ impl Medium {
                 path,
                 size,
             }),
-            Err(source) => Err(OpenError::Open { path, source }),
+            Err(source) => Err(OpenError::Open(path, source)),
         }
     }
 
@@ -208,10 +203,7 @@ impl Medium {
     pub(crate) fn lock(&self) -> Result<(), OpenError> {
         self.file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => OpenError::Locked(self.path.clone()),
-            TryLockError::Error(source) => OpenError::Open {
-                path: self.path.clone(),
-                source,
-            },
+            TryLockError::Error(source) => OpenError::Open(self.path.clone(), source),
         })
     }
 

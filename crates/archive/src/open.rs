@@ -57,10 +57,7 @@ impl OpenedArchive {
         }
         match Envelope::from_slice(&bytes) {
             Ok(envelope) => Ok(Self::from_envelope(medium, envelope)),
-            Err(error) => Err(OpenError::Envelope {
-                path: medium.path,
-                source: error,
-            }),
+            Err(error) => Err(OpenError::Envelope(medium.path, error)),
         }
     }
 

@@ -68,7 +68,7 @@ pub fn read_detached(archive: &Path) -> Result<Option<Envelope>, OpenError> {
     let path = detached_path(archive);
     let medium = match Medium::open(&path) {
         Ok(medium) => medium,
-        Err(OpenError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+        Err(OpenError::Open(_, source)) if source.kind() == io::ErrorKind::NotFound => {
             return Ok(None);
         }
         Err(error) => return Err(error),
@@ -79,10 +79,7 @@ pub fn read_detached(archive: &Path) -> Result<Option<Envelope>, OpenError> {
 
 /// Reads an envelope that is an entire file.
 fn read_envelope(medium: &Medium) -> Result<Envelope, OpenError> {
-    let malformed = |error| OpenError::Detached {
-        path: medium.path.clone(),
-        source: error,
-    };
+    let malformed = |error| OpenError::Detached(medium.path.clone(), error);
     if medium.size != limits::ENVELOPE_SIZE as u64 {
         let size = usize::try_from(medium.size).unwrap_or(usize::MAX);
         return Err(malformed(schemas::EnvelopeError::Size(
@@ -204,12 +201,8 @@ impl SignableArchive {
                 .opened
                 .medium
                 .write_and_sync(&self.opened.envelope.to_bytes(), *offset),
-            SignatureTarget::Beside(path, envelope) => {
-                replace(path, &envelope.to_bytes()).map_err(|source| OpenError::Detach {
-                    path: path.clone(),
-                    source,
-                })
-            }
+            SignatureTarget::Beside(path, envelope) => replace(path, &envelope.to_bytes())
+                .map_err(|source| OpenError::Detach(path.clone(), source)),
             SignatureTarget::Nowhere => Ok(()),
         }
     }

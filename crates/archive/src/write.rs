@@ -152,10 +152,7 @@ impl SignedArchive {
         target: &Path,
         wanted: &BTreeSet<Digest>,
     ) -> Result<Medium, WriteError> {
-        let failed = |source| WriteError::Target {
-            path: PathBuf::from("memory"),
-            source,
-        };
+        let failed = |source| WriteError::Target(PathBuf::from("memory"), source);
         // The file is sparse: only its written parts use memory.
         let file = rustix::fs::memfd_create("solution", MemfdFlags::CLOEXEC);
         let file = File::from(file.map_err(|error| failed(error.into()))?);
@@ -203,10 +200,7 @@ impl UnnamedFile {
         size: u64,
     ) -> Result<Self, WriteError> {
         check_target(target, overwrite)?;
-        let failed = |source| WriteError::Target {
-            path: target.to_owned(),
-            source,
-        };
+        let failed = |source| WriteError::Target(target.to_owned(), source);
         Ok(Self {
             directory: temporary::directory(target).map_err(failed)?,
             temporary: sized_file(target, size).map_err(failed)?,
@@ -220,10 +214,7 @@ impl UnnamedFile {
     }
 
     pub(crate) fn failed(&self, source: io::Error) -> WriteError {
-        WriteError::Target {
-            path: self.target.clone(),
-            source,
-        }
+        WriteError::Target(self.target.clone(), source)
     }
 
     /// Syncs the complete archive to the disk.
@@ -275,10 +266,7 @@ impl DraftArchive {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(WriteError::Exists(target))
             }
-            Err(source) => Err(WriteError::Target {
-                path: target,
-                source,
-            }),
+            Err(source) => Err(WriteError::Target(target, source)),
         }
     }
 }
@@ -418,10 +406,7 @@ impl<'a> Feed for DataPass<'a> {
         }
         self.file
             .write_all_at(buf, extent.offset + offset)
-            .map_err(|source| WriteError::Target {
-                path: self.target.to_owned(),
-                source,
-            })?;
+            .map_err(|source| WriteError::Target(self.target.to_owned(), source))?;
         begin_writeback(
             self.file,
             extent.offset,

@@ -457,7 +457,7 @@ fn signatures_beside_an_archive_leave_it_as_it_is() {
         fs::write(&path, damaged).unwrap();
         let refused = sign(&second).unwrap_err();
         assert!(refused.to_string().contains(".dsse.json"), "{refused}");
-        assert!(matches!(refused, OpenError::Detached { .. }));
+        assert!(matches!(refused, OpenError::Detached(..)));
         assert_eq!(fs::read(&path).unwrap(), damaged);
     }
     // An envelope for another archive is not overwritten either.

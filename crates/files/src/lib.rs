@@ -19,13 +19,8 @@ use sha2::Digest as _;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system reported an error.
-    #[error("cannot read `{}`", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot read `{}`", .0.display())]
+    Io(PathBuf, #[source] io::Error),
     /// A directory, a device or a pipe.
     #[error("`{}` is not a regular file", .0.display())]
     Kind(PathBuf),
@@ -45,7 +40,7 @@ impl ReadError {
     /// Returns whether the file or directory does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+        matches!(self, Self::Io(_, source) if source.kind() == io::ErrorKind::NotFound)
     }
 }
 
@@ -92,10 +87,7 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Creates the error of a file system operation on `path`.
 #[must_use]
 pub fn failed(path: &Path, source: io::Error) -> ReadError {
-    ReadError::Io {
-        path: path.to_owned(),
-        source,
-    }
+    ReadError::Io(path.to_owned(), source)
 }
 
 /// Returns the SHA-256 of bytes in memory.

@@ -14,13 +14,8 @@ use crate::ownership::{self, OwnershipError};
 #[derive(Debug, thiserror::Error)]
 pub enum OwnedError {
     /// The operating system reported an error.
-    #[error("cannot read `{}`", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot read `{}`", .0.display())]
+    Io(PathBuf, #[source] io::Error),
     /// The path is a symbolic link, whose target other users may be able to change.
     #[error("`{}` is a link, and only files are read", .0.display())]
     Link(PathBuf),
@@ -43,10 +38,7 @@ pub enum OwnedError {
 /// Reads a file of at most `limit` bytes that only root and the user with this id can write. The caller is responsible
 /// for checking its directory.
 pub fn read(path: &Path, limit: u64, user: u32) -> Result<Vec<u8>, OwnedError> {
-    let failed = |source| OwnedError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| OwnedError::Io(path.to_owned(), source);
     let mut options = OpenOptions::new();
     // A link could lead to a file that other users can write, and opening a named pipe would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;

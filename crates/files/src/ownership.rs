@@ -38,13 +38,8 @@ impl fmt::Display for Exposure {
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
     /// The operating system reported an error.
-    #[error("cannot inspect `{}`", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot inspect `{}`", .0.display())]
+    Io(PathBuf, #[source] io::Error),
     /// Another user could change the target of the path.
     #[error("`{}` {how}", path.display())]
     Exposed {
@@ -186,9 +181,7 @@ impl<'a> PathWalk<'a> {
             }
             let next = self.at.join(&component.name);
             let facts = match self.facts(&next) {
-                Err(OwnershipError::Io { source, .. })
-                    if source.kind() == io::ErrorKind::NotFound =>
-                {
+                Err(OwnershipError::Io(_, source)) if source.kind() == io::ErrorKind::NotFound => {
                     return self.missing(next, component);
                 }
                 facts => facts?,
@@ -269,10 +262,7 @@ impl<'a> PathWalk<'a> {
 }
 
 fn failed(path: &Path, source: io::Error) -> OwnershipError {
-    OwnershipError::Io {
-        path: path.to_owned(),
-        source,
-    }
+    OwnershipError::Io(path.to_owned(), source)
 }
 
 #[cfg(test)]

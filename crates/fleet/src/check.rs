@@ -119,7 +119,7 @@ impl Checking<'_> {
             self.known_solutions(&format!("{pointer}/secrets"), &of, secrets);
             if entry.pull_secret.is_some() && entry.site.contains_key("pullSecret") {
                 let cluster = cluster.clone();
-                self.wrong(&pointer, FleetFault::PullSecretTwice { cluster });
+                self.wrong(&pointer, FleetFault::PullSecretTwice(cluster));
             }
         }
     }
@@ -194,7 +194,7 @@ impl Checking<'_> {
             }
             if wave.groups.is_empty() && wave.clusters.is_empty() {
                 let wave = wave.name.clone();
-                self.wrong(&pointer, FleetFault::EmptyWave { wave });
+                self.wrong(&pointer, FleetFault::EmptyWave(wave));
             }
             for cluster in self.members.of_wave(wave) {
                 if let Some(earlier) = first.insert(cluster, &wave.name) {
@@ -210,10 +210,7 @@ impl Checking<'_> {
         for (at, cluster) in spec.clusters.iter().enumerate() {
             if !first.contains_key(&at) {
                 let cluster = cluster.name.clone();
-                self.wrong(
-                    &format!("/spec/clusters/{at}"),
-                    FleetFault::NoWave { cluster },
-                );
+                self.wrong(&format!("/spec/clusters/{at}"), FleetFault::NoWave(cluster));
             }
         }
     }
@@ -350,9 +347,9 @@ fn way(entry: &FleetCluster) -> Result<Way<'_>, FleetFault> {
     } = entry;
     let cluster = || entry.name.clone();
     match (kubeconfig, context, cluster_api) {
-        (None, None, None) => Err(FleetFault::Unreachable { cluster: cluster() }),
+        (None, None, None) => Err(FleetFault::Unreachable(cluster())),
         (None, None, Some(name)) => Ok(Way::ClusterApi(name)),
-        (_, _, Some(_)) => Err(FleetFault::TwoWays { cluster: cluster() }),
+        (_, _, Some(_)) => Err(FleetFault::TwoWays(cluster())),
         _ => Ok(Way::Context(kubeconfig.as_deref(), context.as_deref())),
     }
 }

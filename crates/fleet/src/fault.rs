@@ -33,17 +33,11 @@ pub enum FleetFault {
         name: String,
     },
     /// A cluster has no connection.
-    #[error("the cluster `{cluster}` has neither `kubeconfig` or `context` nor `clusterApi`")]
-    Unreachable {
-        /// The cluster.
-        cluster: ClusterName,
-    },
+    #[error("the cluster `{0}` has neither `kubeconfig` or `context` nor `clusterApi`")]
+    Unreachable(ClusterName),
     /// A cluster has two kinds of connection.
-    #[error("the cluster `{cluster}` has both `clusterApi` and `kubeconfig` or `context`")]
-    TwoWays {
-        /// The cluster.
-        cluster: ClusterName,
-    },
+    #[error("the cluster `{0}` has both `clusterApi` and `kubeconfig` or `context`")]
+    TwoWays(ClusterName),
     /// Two entries are the same cluster.
     #[error("the clusters `{one}` and `{other}` have the same `{by}`")]
     SameCluster {
@@ -55,11 +49,8 @@ pub enum FleetFault {
         by: &'static str,
     },
     /// A cluster has two pull secrets.
-    #[error("the cluster `{cluster}` has `pullSecret` twice, also in its `site`")]
-    PullSecretTwice {
-        /// The cluster.
-        cluster: ClusterName,
-    },
+    #[error("the cluster `{0}` has `pullSecret` twice, also in its `site`")]
+    PullSecretTwice(ClusterName),
     /// No group has this name.
     #[error("{of} names the group `{name}`, which does not exist")]
     UnknownGroup {
@@ -91,17 +82,11 @@ pub enum FleetFault {
         near: Option<ClusterName>,
     },
     /// A wave has no groups and no clusters.
-    #[error("the wave `{wave}` names neither groups nor clusters")]
-    EmptyWave {
-        /// The wave.
-        wave: WaveName,
-    },
+    #[error("the wave `{0}` names neither groups nor clusters")]
+    EmptyWave(WaveName),
     /// A cluster is in no wave, so it would never be changed.
-    #[error("the cluster `{cluster}` is in no wave")]
-    NoWave {
-        /// The cluster.
-        cluster: ClusterName,
-    },
+    #[error("the cluster `{0}` is in no wave")]
+    NoWave(ClusterName),
     /// A cluster is in two waves, so it would be changed twice.
     #[error("the cluster `{cluster}` is in two waves, `{first}` and `{second}`")]
     TwoWaves {
@@ -163,13 +148,8 @@ pub enum FleetFault {
         key: String,
     },
     /// A text cannot be split into literals and expressions.
-    #[error("`{text}`: {source}")]
-    Expression {
-        /// The text.
-        text: String,
-        /// The reason.
-        source: ExpressionError,
-    },
+    #[error("`{0}`: {1}")]
+    Expression(String, #[source] ExpressionError),
     /// No fact has this name.
     #[error("`{text}` uses `{name}`, which is not a fact")]
     UnknownFact {

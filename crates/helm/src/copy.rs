@@ -149,6 +149,6 @@ mod tests {
         assert!(matches!(error, HelmError::NotHelm4 { .. }), "{error}");
         assert_eq!(entries(scratch.path()), 0);
         let error = copied(&other, &other, &scratch.path().join("none")).unwrap_err();
-        assert!(matches!(error, HelmError::Run { .. }), "{error}");
+        assert!(matches!(error, HelmError::Run(..)), "{error}");
     }
 }

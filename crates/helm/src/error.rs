@@ -22,13 +22,8 @@ pub enum HelmError {
     #[error("program `{}` not found", .0.display())]
     Missing(PathBuf),
     /// The program cannot be started, or its input files cannot be written.
-    #[error("cannot run `{}`", program.display())]
-    Run {
-        /// The program.
-        program: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot run `{}`", .0.display())]
+    Run(PathBuf, #[source] io::Error),
     /// The program identifies itself as another program, or as another version of Helm.
     #[error("`{}` is not Helm 4: it says `{said}`", program.display())]
     NotHelm4 {
@@ -61,13 +56,8 @@ pub enum HelmError {
         said: String,
     },
     /// The program succeeded, but its output cannot be parsed.
-    #[error("helm {verb} did not print a release")]
-    Printed {
-        /// The verb of the command.
-        verb: &'static str,
-        /// The problem with the output.
-        source: serde_json::Error,
-    },
+    #[error("helm {0} did not print a release")]
+    Printed(&'static str, #[source] serde_json::Error),
     /// The program exceeded its time limit.
     #[error("{program} {verb} did not end within {} s", limit.as_secs())]
     TooLong {

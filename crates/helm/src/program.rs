@@ -143,7 +143,7 @@ mod tests {
         let error = Helm::from_path(Path::new("/nowhere/helm")).unwrap_err();
         assert!(matches!(error, HelmError::Missing(path) if path == Path::new("/nowhere/helm")));
         let error = Helm::from_path(Path::new("/dev/null")).unwrap_err();
-        assert!(matches!(error, HelmError::Run { .. }), "{error:?}");
+        assert!(matches!(error, HelmError::Run(..)), "{error:?}");
         let error = Helm::from_path(Path::new("/bin/echo")).unwrap_err();
         let said = "`/bin/echo` is not Helm 4: it says `version --template={{.Version}}`";
         assert_eq!(error.to_string(), said);

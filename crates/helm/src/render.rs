@@ -99,7 +99,7 @@ impl Helm {
         let printed = self.run(&run, cancel)?;
         let verb = "upgrade";
         let printed = StoredRevision::printed(&printed);
-        let printed = printed.map_err(|source| HelmError::Printed { verb, source })?;
+        let printed = printed.map_err(|source| HelmError::Printed(verb, source))?;
         Ok(printed.stream().into_bytes())
     }
 

@@ -153,10 +153,7 @@ fn in_full(path: &Path, run: &HelmRun<'_>, error: RunError) -> HelmError {
 
 /// Creates the error for a failed operation of the operating system.
 pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
-    HelmError::Run {
-        program: program.to_owned(),
-        source,
-    }
+    HelmError::Run(program.to_owned(), source)
 }
 
 /// Returns the message for a crashed run. Its own output is a stack trace, which does not help users.

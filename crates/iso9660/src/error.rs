@@ -8,41 +8,23 @@ use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_DIRECTORY_SIZE, MAX_FIL
 #[non_exhaustive]
 pub enum PlanError {
     /// The volume identifier is not 1 to 32 d-characters.
-    #[error("volume identifier `{id}` is not 1 to 32 characters from A-Z, 0-9 and _")]
-    VolumeId {
-        /// The given identifier.
-        id: String,
-    },
+    #[error("volume identifier `{0}` is not 1 to 32 characters from A-Z, 0-9 and _")]
+    VolumeId(String),
     /// The volume set identifier is not up to 128 printable ASCII characters without outer spaces.
-    #[error("volume set identifier `{}` is not up to 128 printable ASCII characters without leading or trailing spaces", .set_id.escape_debug())]
-    SetId {
-        /// The given identifier.
-        set_id: String,
-    },
+    #[error("volume set identifier `{}` is not up to 128 printable ASCII characters without leading or trailing spaces", .0.escape_debug())]
+    SetId(String),
     /// More files than [`MAX_FILES`].
-    #[error("{count} files exceed the {MAX_FILES} that an image may have")]
-    TooManyFiles {
-        /// The number of files.
-        count: usize,
-    },
+    #[error("{0} files exceed the {MAX_FILES} that an image may have")]
+    TooManyFiles(usize),
     /// A path component that does not match `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
-    #[error("path `{}` has a component that is not allowed", .path.escape_debug())]
-    Component {
-        /// The path.
-        path: String,
-    },
+    #[error("path `{}` has a component that is not allowed", .0.escape_debug())]
+    Component(String),
     /// A path with more than [`MAX_COMPONENTS`] components.
-    #[error("path `{path}` has more than {MAX_COMPONENTS} components")]
-    TooDeep {
-        /// The path.
-        path: String,
-    },
+    #[error("path `{0}` has more than {MAX_COMPONENTS} components")]
+    TooDeep(String),
     /// A path that occurs twice.
-    #[error("path `{path}` is given twice")]
-    Duplicate {
-        /// The path.
-        path: String,
-    },
+    #[error("path `{0}` is given twice")]
+    Duplicate(String),
     /// A path that uses a file as a directory.
     #[error("path `{path}` needs a directory where file `{file}` is")]
     FileIsDirectory {
@@ -51,20 +33,15 @@ pub enum PlanError {
         /// The path that uses it as a directory.
         path: String,
     },
-    /// More directories than [`MAX_DIRECTORIES`].
+    /// More directories than [`MAX_DIRECTORIES`]. The path is the first, in path order, whose directory exceeds the
+    /// limit.
     #[error(
-        "path `{path}` needs one more directory than the {MAX_DIRECTORIES} that an image may have"
+        "path `{0}` needs one more directory than the {MAX_DIRECTORIES} that an image may have"
     )]
-    TooManyDirectories {
-        /// The first path, in path order, whose directory exceeds the limit.
-        path: String,
-    },
+    TooManyDirectories(String),
     /// A directory whose records have more than [`MAX_DIRECTORY_SIZE`] bytes in one of the trees.
-    #[error("the records of directory `{path}` have more than {MAX_DIRECTORY_SIZE} bytes")]
-    DirectoryTooLarge {
-        /// The directory; empty for the root.
-        path: String,
-    },
+    #[error("the records of directory `{0}` have more than {MAX_DIRECTORY_SIZE} bytes")]
+    DirectoryTooLarge(String),
     /// Two names in one directory that are equal for readers that ignore case.
     #[error("names `{first}` and `{second}` in directory `{directory}` differ only in case")]
     OnlyCaseDiffers {

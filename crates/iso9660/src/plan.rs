@@ -185,25 +185,21 @@ impl Sectors {
 
 fn check_volume(volume: &Volume) -> Result<(), PlanError> {
     if volume.id.is_empty() || volume.id.len() > 32 || !is_d_characters(&volume.id) {
-        return Err(PlanError::VolumeId {
-            id: volume.id.clone(),
-        });
+        return Err(PlanError::VolumeId(volume.id.clone()));
     }
     let set_id = volume.set_id.as_str();
     let printable = set_id
         .bytes()
         .all(|byte| byte == b' ' || byte.is_ascii_graphic());
     if set_id.len() > 128 || !printable || set_id.trim_matches(' ').len() != set_id.len() {
-        return Err(PlanError::SetId {
-            set_id: volume.set_id.clone(),
-        });
+        return Err(PlanError::SetId(volume.set_id.clone()));
     }
     Ok(())
 }
 
 fn check_files(files: &[InputFile]) -> Result<(), PlanError> {
     if files.len() > MAX_FILES {
-        return Err(PlanError::TooManyFiles { count: files.len() });
+        return Err(PlanError::TooManyFiles(files.len()));
     }
     match files
         .iter()
@@ -381,15 +377,13 @@ mod tests {
         for id in ["", "lower", "A B", "A-1", &"V".repeat(33)] {
             assert_eq!(
                 check(id, "").unwrap_err(),
-                PlanError::VolumeId { id: id.to_owned() }
+                PlanError::VolumeId(id.to_owned())
             );
         }
         for set_id in [" a", "a ", "a\n", "é", &"s".repeat(129)] {
             assert_eq!(
                 check("V", set_id).unwrap_err(),
-                PlanError::SetId {
-                    set_id: set_id.to_owned()
-                }
+                PlanError::SetId(set_id.to_owned())
             );
         }
     }
@@ -408,9 +402,7 @@ mod tests {
         let many = |count| (0..count).map(|n| file(&format!("{n}"), 0, 0)).collect();
         assert_eq!(
             planned(vec![], many(MAX_FILES + 1)).unwrap_err(),
-            PlanError::TooManyFiles {
-                count: MAX_FILES + 1
-            }
+            PlanError::TooManyFiles(MAX_FILES + 1)
         );
     }
 

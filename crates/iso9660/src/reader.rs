@@ -110,11 +110,8 @@ pub enum ImageReadError {
         source: io::Error,
     },
     /// The standard identifier `CD001` is missing where a volume descriptor is expected.
-    #[error("not an ISO 9660 image: no volume descriptor at byte {offset}")]
-    NotAnImage {
-        /// Its offset in bytes.
-        offset: u64,
-    },
+    #[error("not an ISO 9660 image: no volume descriptor at byte {0}")]
+    NotAnImage(u64),
     /// A volume descriptor is invalid or unsupported.
     #[error("volume descriptor at byte {offset}: {problem}")]
     Descriptor {
@@ -154,11 +151,8 @@ pub enum ImageReadError {
         offset: u64,
     },
     /// Two entries have the same path.
-    #[error("`{}` occurs twice", .path.escape_debug())]
-    Duplicate {
-        /// The path.
-        path: String,
-    },
+    #[error("`{}` occurs twice", .0.escape_debug())]
+    Duplicate(String),
     /// One of the [`Limits`] is exceeded.
     #[error("`{}`: more than {limit} {what}", .path.escape_debug())]
     Limit {

@@ -31,9 +31,9 @@ impl ImagePlan {
         let measure = &mut |record: &[u8]| {
             used = record_start(used, record.len()) + record.len();
             if used > MAX_DIRECTORY_SIZE {
-                return Err(PlanError::DirectoryTooLarge {
-                    path: self.tree.directory_path(&self.files, dir).to_owned(),
-                });
+                return Err(PlanError::DirectoryTooLarge(
+                    self.tree.directory_path(&self.files, dir).to_owned(),
+                ));
             }
             Ok(())
         };

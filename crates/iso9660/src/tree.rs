@@ -94,9 +94,7 @@ impl PathTree {
             }
             for name in directory_names(path).skip(common) {
                 if self.dirs.len() == MAX_DIRECTORIES {
-                    return Err(PlanError::TooManyDirectories {
-                        path: path.to_owned(),
-                    });
+                    return Err(PlanError::TooManyDirectories(path.to_owned()));
                 }
                 let parent = open[open.len() - 1];
                 self.dirs[parent].subdirectories += 1;
@@ -197,14 +195,10 @@ fn new_dir(parent: usize, name: Range<usize>, first_file: usize) -> Dir {
 
 fn check_path(path: &str) -> Result<(), PlanError> {
     if !path.split('/').all(is_component) {
-        return Err(PlanError::Component {
-            path: path.to_owned(),
-        });
+        return Err(PlanError::Component(path.to_owned()));
     }
     if path.split('/').count() > MAX_COMPONENTS {
-        return Err(PlanError::TooDeep {
-            path: path.to_owned(),
-        });
+        return Err(PlanError::TooDeep(path.to_owned()));
     }
     Ok(())
 }
@@ -213,9 +207,7 @@ fn check_path(path: &str) -> Result<(), PlanError> {
 /// neighbour.
 fn check_neighbours(before: &str, path: &str) -> Result<(), PlanError> {
     match path.strip_prefix(before) {
-        Some("") => Err(PlanError::Duplicate {
-            path: path.to_owned(),
-        }),
+        Some("") => Err(PlanError::Duplicate(path.to_owned())),
         Some(rest) if rest.starts_with('/') => Err(PlanError::FileIsDirectory {
             file: before.to_owned(),
             path: path.to_owned(),
@@ -344,7 +336,7 @@ mod tests {
             .collect();
         assert!(matches!(
             PathTree::build(&files),
-            Err(PlanError::TooManyDirectories { .. })
+            Err(PlanError::TooManyDirectories(..))
         ));
         assert_eq!(
             PathTree::build(&files[1..]).unwrap().dirs.len(),

@@ -169,6 +169,6 @@ fn a_directory_beyond_its_limit_is_an_error() {
     let path = "d".to_owned();
     assert_eq!(
         planned(crowded(200_000)).unwrap_err(),
-        PlanError::DirectoryTooLarge { path }
+        PlanError::DirectoryTooLarge(path)
     );
 }

@@ -40,19 +40,11 @@ pub enum Error {
     #[error("no kubeconfig found at {}", show_paths(.0))]
     NoKubeconfig(Vec<PathBuf>),
     /// A kubeconfig file exists but cannot be read.
-    #[error("cannot read kubeconfig {path}", path = path.display())]
-    ReadKubeconfig {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    #[error("cannot read kubeconfig {}", .0.display())]
+    ReadKubeconfig(PathBuf, #[source] std::io::Error),
     /// The kubeconfig is invalid, or files named in it are missing.
-    #[error("kubeconfig {what}")]
-    Kubeconfig {
-        /// The problem with the file.
-        what: String,
-    },
+    #[error("kubeconfig {0}")]
+    Kubeconfig(String),
     /// The client certificate of the kubeconfig cannot be used.
     #[error("cannot use the client certificate of the kubeconfig")]
     Identity(#[source] IdentityError),
@@ -68,13 +60,8 @@ pub enum Error {
         what: String,
     },
     /// The HTTP client could not be set up with the kubeconfig.
-    #[error("cannot set up a client for {server}")]
-    Setup {
-        /// The server's address.
-        server: String,
-        /// The cause.
-        source: Source,
-    },
+    #[error("cannot set up a client for {0}")]
+    Setup(String, #[source] Source),
     /// The server did not answer.
     #[error("cannot {doing}: no response from {server}")]
     Unreachable {
@@ -303,12 +290,12 @@ impl Error {
             | Self::Pull(_)
             | Self::NodesNotReady { .. }
             | Self::NoKubeconfig(_)
-            | Self::ReadKubeconfig { .. }
-            | Self::Kubeconfig { .. }
+            | Self::ReadKubeconfig(..)
+            | Self::Kubeconfig(..)
             | Self::Identity(_)
             | Self::Expiry(_)
             | Self::Credentials { .. }
-            | Self::Setup { .. }
+            | Self::Setup(..)
             | Self::Untrusted { .. }
             | Self::Unauthorized { .. }
             | Self::Forbidden { .. }

@@ -58,12 +58,12 @@ impl Redactable for Error {
             Self::UnreadyObjects(unsettled) => unsettled.reword(reword),
             Self::NodesNotReady { nodes, .. } => nodes.reword(reword),
             Self::NoKubeconfig(_)
-            | Self::ReadKubeconfig { .. }
-            | Self::Kubeconfig { .. }
+            | Self::ReadKubeconfig(..)
+            | Self::Kubeconfig(..)
             | Self::Identity(_)
             | Self::Expiry(_)
             | Self::Credentials { .. }
-            | Self::Setup { .. }
+            | Self::Setup(..)
             | Self::Unreachable { .. }
             | Self::Untrusted { .. }
             | Self::Timeout { .. }

@@ -128,7 +128,7 @@ pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsE
         let name: Arc<str> = display_text(&file.name).into();
         let parts = yaml::parts(&file.bytes).unwrap_or_else(|source| {
             let file = name.to_string();
-            errors.push(ManifestsError::Stream { file, source });
+            errors.push(ManifestsError::Stream(file, source));
             Vec::new()
         });
         for part in parts {
@@ -156,10 +156,9 @@ impl<'a> ManifestObjects<'a> {
         place: &DocumentPlace,
         part: DocumentText<'a>,
     ) -> Result<(), ManifestsError> {
-        let document = part.document().map_err(|source| ManifestsError::Yaml {
-            place: place.clone(),
-            source,
-        })?;
+        let document = part
+            .document()
+            .map_err(|source| ManifestsError::Yaml(place.clone(), source))?;
         if let Some(value) = document {
             self.cost.add(&value);
             let DocumentCost { values, text } = self.cost;

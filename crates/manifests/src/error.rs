@@ -67,23 +67,11 @@ pub enum ManifestsError {
     )]
     Packed(String),
     /// The file is too large, or not text.
-    #[error("`{file}` cannot be split into documents; pass the rendered manifests of one release")]
-    Stream {
-        /// The file.
-        file: String,
-        /// The reason.
-        source: StreamError,
-    },
+    #[error("`{0}` cannot be split into documents; pass the rendered manifests of one release")]
+    Stream(String, #[source] StreamError),
     /// A document is not valid YAML.
-    #[error(
-        "{place} is not valid YAML; correct it, or render the release again if it is a template"
-    )]
-    Yaml {
-        /// The position of the document.
-        place: DocumentPlace,
-        /// The reason, with line and column.
-        source: YamlError,
-    },
+    #[error("{0} is not valid YAML; correct it, or render the release again if it is a template")]
+    Yaml(DocumentPlace, #[source] YamlError),
     /// The files contain more than may be kept in memory.
     #[error("{place}: from here on the release has more than {what}; pass only part of it")]
     Weight {
@@ -158,13 +146,8 @@ pub enum PatchError {
     #[error("is not a JSON Patch (RFC 6902)")]
     Operations(#[source] serde_json::Error),
     /// The object does not allow an operation.
-    #[error("does not fit {object}")]
-    Unfit {
-        /// The kind and name of the object.
-        object: String,
-        /// The operation and the reason.
-        source: json_patch::PatchError,
-    },
+    #[error("does not fit {0}")]
+    Unfit(String, #[source] json_patch::PatchError),
     /// The operations add more than an object may contain.
     #[error(
         "adds more than {values} values or {text} bytes of text to {0}",

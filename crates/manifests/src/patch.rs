@@ -204,10 +204,7 @@ fn operate(
             }
         }
         let done = json_patch::patch(value, std::slice::from_ref(operation));
-        done.map_err(|source| PatchError::Unfit {
-            object: title.to_owned(),
-            source,
-        })?;
+        done.map_err(|source| PatchError::Unfit(title.to_owned(), source))?;
     }
     Ok(())
 }

@@ -29,13 +29,8 @@ pub enum RenderedError {
     #[error("cannot be split into documents")]
     Stream(#[from] StreamError),
     /// A template renders to invalid YAML, or to too much content.
-    #[error("`{file}` renders to invalid YAML")]
-    Yaml {
-        /// The template file.
-        file: Arc<str>,
-        /// The reason, with line and column in the rendering.
-        source: YamlError,
-    },
+    #[error("`{0}` renders to invalid YAML")]
+    Yaml(Arc<str>, #[source] YamlError),
 }
 
 impl RenderedError {
@@ -45,11 +40,11 @@ impl RenderedError {
         match self {
             Self::Stream(StreamError::Size(_)) => None,
             Self::Stream(
-                StreamError::Encoding { line, .. }
-                | StreamError::Marker { line }
-                | StreamError::Documents { line },
+                StreamError::Encoding(line, _)
+                | StreamError::Marker(line)
+                | StreamError::Documents(line),
             ) => Some(*line),
-            Self::Yaml { source, .. } => source.place().map(|place| place.line as usize),
+            Self::Yaml(_, source) => source.place().map(|place| place.line as usize),
         }
     }
 }
@@ -90,10 +85,7 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
     let mut cost = DocumentCost::default();
     for part in yaml::parts(rendering)? {
         let file: Arc<str> = display_text(source(part.text)).into();
-        let unusable = |source| RenderedError::Yaml {
-            file: Arc::clone(&file),
-            source,
-        };
+        let unusable = |source| RenderedError::Yaml(Arc::clone(&file), source);
         if let Some(value) = part.document().map_err(unusable)? {
             cost.add(&value);
             if cost.values > limits::RENDERED_VALUES || cost.text > limits::RENDERED_TEXT {
@@ -153,7 +145,7 @@ mod tests {
         let read = |count: usize| rendered(list.repeat(count).as_bytes());
         assert_eq!(read(2).unwrap().len(), 2);
         let error = read(3).unwrap_err();
-        let RenderedError::Yaml { source, .. } = error else {
+        let RenderedError::Yaml(_, source) = error else {
             panic!("{error}");
         };
         assert!(source.to_string().contains("more than 350000 values"));

@@ -9,37 +9,17 @@ use archive::OpenError;
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
     /// The mount point cannot be opened.
-    #[error("cannot open `{}`", .path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot open `{}`", .0.display())]
+    Directory(PathBuf, #[source] io::Error),
     /// The file system could not be mounted.
-    #[error("cannot mount on `{}`", .path.display())]
-    Mount {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot mount on `{}`", .0.display())]
+    Mount(PathBuf, #[source] io::Error),
     /// Requests of the kernel cannot be answered any longer.
-    #[error("the mount on `{}` has ended", .path.display())]
-    Serve {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("the mount on `{}` has ended", .0.display())]
+    Serve(PathBuf, #[source] io::Error),
     /// The file system could not be unmounted.
-    #[error("cannot unmount `{}`", .path.display())]
-    Unmount {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot unmount `{}`", .0.display())]
+    Unmount(PathBuf, #[source] io::Error),
 }
 
 /// A file whose first open failed.

@@ -55,10 +55,7 @@ impl MountSession {
         let path = || directory.to_owned();
         // After mounting, a relative path could lead through the mount itself.
         let absolute = directory.canonicalize();
-        let absolute = absolute.map_err(|source| MountError::Directory {
-            path: path(),
-            source,
-        })?;
+        let absolute = absolute.map_err(|source| MountError::Directory(path(), source))?;
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::RO,
@@ -72,10 +69,7 @@ impl MountSession {
         config.clone_fd = true;
         let archive = MountedArchive::new(listed, owner, Box::new(refused));
         let session = Session::new(archive, &absolute, &config);
-        let session = session.map_err(|source| MountError::Mount {
-            path: path(),
-            source,
-        })?;
+        let session = session.map_err(|source| MountError::Mount(path(), source))?;
         Ok(Self {
             session,
             directory: absolute,
@@ -96,7 +90,7 @@ impl MountSession {
         let path = self.directory;
         self.session
             .run()
-            .map_err(|source| MountError::Serve { path, source })
+            .map_err(|source| MountError::Serve(path, source))
     }
 }
 
@@ -108,9 +102,6 @@ impl Unmounter {
             return Ok(());
         };
         let detached = nix::mount::umount2(&self.directory, MntFlags::MNT_DETACH);
-        detached.map_err(|_| MountError::Unmount {
-            path: self.directory,
-            source,
-        })
+        detached.map_err(|_| MountError::Unmount(self.directory, source))
     }
 }

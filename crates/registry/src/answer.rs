@@ -69,7 +69,7 @@ impl RegistryAnswer {
             Ok(body)
         } else {
             let operation = Box::new(operation.clone());
-            Err(Error::AnswerTooLong { operation, limit })
+            Err(Error::AnswerTooLong(operation, limit))
         }
     }
 
@@ -217,10 +217,7 @@ fn range(text: &str) -> Option<(u64, Option<u64>)> {
 }
 
 pub(crate) fn bad(operation: &Operation, reason: &'static str) -> Error {
-    Error::BadAnswer {
-        operation: Box::new(operation.clone()),
-        reason,
-    }
+    Error::BadAnswer(Box::new(operation.clone()), reason)
 }
 
 #[cfg(test)]

@@ -269,9 +269,7 @@ impl Auth {
                 let pair = format!("{username}:{}", password.reveal());
                 secret_header("Basic ", &STANDARD.encode(pair), operation)
             }
-            Credentials::Anonymous => Err(Error::LoginRequired {
-                operation: Box::new(operation.clone()),
-            }),
+            Credentials::Anonymous => Err(Error::LoginRequired(Box::new(operation.clone()))),
             Credentials::IdentityToken(_) | Credentials::RegistryToken(_) => Err(unsupported(
                 operation,
                 "it requires a user name and a password, but the login is a token",
@@ -299,9 +297,9 @@ impl Auth {
             }
             let operation = Box::new(operation.clone());
             return Err(if self.is_anonymous() {
-                Error::LoginRequired { operation }
+                Error::LoginRequired(operation)
             } else {
-                Error::LoginRefused { operation }
+                Error::LoginRefused(operation)
             });
         }
         let answer = answer.success(operation).await?;
@@ -371,10 +369,7 @@ fn check_realm(realm: &str, registry: &Url, operation: &Operation) -> Result<Url
 }
 
 fn unsupported(operation: &Operation, reason: &'static str) -> Error {
-    Error::LoginUnsupported {
-        operation: Box::new(operation.clone()),
-        reason,
-    }
+    Error::LoginUnsupported(Box::new(operation.clone()), reason)
 }
 
 #[derive(Deserialize)]

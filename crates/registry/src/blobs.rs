@@ -152,7 +152,7 @@ fn read_only(error: Error) -> Error {
             operation,
             status: 405,
             message,
-        } => Error::ReadOnly { operation, message },
+        } => Error::ReadOnly(operation, message),
         error => error,
     }
 }
@@ -173,7 +173,7 @@ async fn begins(mut answer: RegistryAnswer, operation: &Operation) -> Result<Pre
             Ok(Some(piece)) if piece.is_empty() => {}
             Ok(Some(_)) => return Ok(Presence::Present),
             // If the content is missing, distribution closes the connection after the head.
-            Ok(None) | Err(Error::Interrupted { .. }) => return Ok(Presence::Claimed),
+            Ok(None) | Err(Error::Interrupted(..)) => return Ok(Presence::Claimed),
             Err(error) => return Err(error),
         }
     }

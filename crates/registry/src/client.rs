@@ -295,10 +295,7 @@ impl Client {
         if status.is_success() && (named || json) {
             return Ok(());
         }
-        Err(Error::NotARegistry {
-            operation: Box::new(operation),
-            status: status.as_u16(),
-        })
+        Err(Error::NotARegistry(Box::new(operation), status.as_u16()))
     }
 
     /// Returns the host that receives the login if it differs from the registry's host, with its port unless it is the
@@ -509,7 +506,7 @@ impl Client {
         };
         match answered {
             Ok(()) => Ok(https),
-            Err(Error::PlainHttpAnswer { .. }) => Ok(http),
+            Err(Error::PlainHttpAnswer(..)) => Ok(http),
             Err(error) => Err(error),
         }
     }

@@ -94,23 +94,14 @@ pub enum CredentialsError {
         column: usize,
     },
     /// An `auth` entry is not base64 of `user:password`.
-    #[error("login file has an entry for `{key}` that is not base64 of `user:password`")]
-    Entry {
-        /// The entry's key.
-        key: String,
-    },
+    #[error("login file has an entry for `{0}` that is not base64 of `user:password`")]
+    Entry(String),
     /// The helper's name is not one word.
     #[error("login file names a credential helper with the invalid name `{0}`")]
     HelperName(String),
     /// The helper did not end in time.
-    #[error(
-        "credential helper `{program}` did not answer within {} seconds",
-        limits::HELPER_TIMEOUT.as_secs()
-    )]
-    HelperSlow {
-        /// The program.
-        program: String,
-    },
+    #[error("credential helper `{0}` did not answer within {limit} seconds", limit = limits::HELPER_TIMEOUT.as_secs())]
+    HelperSlow(String),
     /// The helper stores one login per host.
     #[error(
         "credential helper `{program}` stores logins only for whole registries, not for `{address}`"
@@ -122,13 +113,8 @@ pub enum CredentialsError {
         address: String,
     },
     /// The helper could not be run.
-    #[error("cannot run credential helper `{program}`")]
-    Helper {
-        /// The program.
-        program: String,
-        /// The cause.
-        source: std::io::Error,
-    },
+    #[error("cannot run credential helper `{0}`")]
+    Helper(String, #[source] std::io::Error),
     /// The helper failed, or its answer is not usable.
     #[error("credential helper `{program}` gave no usable answer for `{key}`")]
     HelperAnswer {

@@ -45,10 +45,8 @@ impl Client {
     ) -> Result<(), Error> {
         let body = json!({ "repositoryName": repository.as_str() }).to_string();
         let request = api.request(CREATE, body, self.now().unwrap_or(SystemTime::UNIX_EPOCH));
-        let request = request.map_err(|reason| Error::RepositoryApi {
-            operation: Box::new(operation.clone()),
-            reason,
-        })?;
+        let request =
+            request.map_err(|reason| Error::RepositoryApi(Box::new(operation.clone()), reason))?;
         let answer = self.send_elsewhere(operation, request).await?;
         let status = answer.status();
         if status.is_success() {
@@ -67,10 +65,10 @@ impl Client {
                 let busy = StatusCode::TOO_MANY_REQUESTS;
                 Err(failure::from_status(operation, busy, &body, None))
             }
-            kind => Err(Error::RepositoryApi {
-                operation: Box::new(operation.clone()),
-                reason: failure::shortened(&format!("{kind} {message}")),
-            }),
+            kind => Err(Error::RepositoryApi(
+                Box::new(operation.clone()),
+                failure::shortened(&format!("{kind} {message}")),
+            )),
         }
     }
 }

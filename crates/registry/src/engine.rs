@@ -23,27 +23,14 @@ pub enum EngineError {
     #[error("cannot set up the HTTP client")]
     Setup(#[source] reqwest::Error),
     /// Nothing accepts connections at the socket.
-    #[error("cannot reach a container engine at `{}`", socket.display())]
-    Unreachable {
-        /// The socket.
-        socket: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot reach a container engine at `{}`", .0.display())]
+    Unreachable(PathBuf, #[source] io::Error),
     /// The connection broke.
-    #[error("the connection to the container engine at `{}` broke", socket.display())]
-    Interrupted {
-        /// The socket.
-        socket: PathBuf,
-        /// The cause.
-        source: reqwest::Error,
-    },
+    #[error("the connection to the container engine at `{}` broke", .0.display())]
+    Interrupted(PathBuf, #[source] reqwest::Error),
     /// The engine sent nothing for too long.
-    #[error("the container engine at `{}` sent nothing for {} seconds", socket.display(), limits::ENGINE_TIMEOUT.as_secs())]
-    TimedOut {
-        /// The socket.
-        socket: PathBuf,
-    },
+    #[error("the container engine at `{}` sent nothing for {} seconds", .0.display(), limits::ENGINE_TIMEOUT.as_secs())]
+    TimedOut(PathBuf),
     /// The engine has no such image.
     #[error("the container engine at `{}` has no image `{image}`", socket.display())]
     NoSuchImage {
@@ -228,9 +215,7 @@ impl Engine {
     }
 
     fn timed_out(&self) -> EngineError {
-        EngineError::TimedOut {
-            socket: self.socket.clone(),
-        }
+        EngineError::TimedOut(self.socket.clone())
     }
 
     fn connection_error(&self, error: reqwest::Error) -> EngineError {
@@ -240,9 +225,9 @@ impl Engine {
             && let Some(kind) = io_kind(&source)
         {
             let source = kind.into();
-            return EngineError::Unreachable { socket, source };
+            return EngineError::Unreachable(socket, source);
         }
-        EngineError::Interrupted { socket, source }
+        EngineError::Interrupted(socket, source)
     }
 }
 
@@ -338,16 +323,10 @@ mod tests {
         );
         let cut = all[..all.len() - 1].to_vec();
         let error = save(cut, 10).await.unwrap_err();
-        assert!(
-            matches!(error, EngineError::Interrupted { .. }),
-            "{error:?}"
-        );
+        assert!(matches!(error, EngineError::Interrupted(..)), "{error:?}");
         let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\n";
         let error = save(chunked.to_vec(), 10).await.unwrap_err();
-        assert!(
-            matches!(error, EngineError::Interrupted { .. }),
-            "{error:?}"
-        );
+        assert!(matches!(error, EngineError::Interrupted(..)), "{error:?}");
     }
 
     #[tokio::test]

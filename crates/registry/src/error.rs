@@ -175,7 +175,8 @@ pub struct Cause {
     pub(crate) is_unsent: bool,
 }
 
-/// An error of a registry, of the connection to it, or of the content sent or received.
+/// An error of a registry, of the connection to it, or of the content sent or received. The [`Operation`] of a variant
+/// is the one that failed, and its text is the reason or the registry's message, shortened.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operation was not attempted because the push was stopped.
@@ -191,205 +192,84 @@ pub enum Error {
     #[error("cannot use the proxy: its address is not a URL")]
     Proxy(#[source] reqwest::Error),
     /// No connection could be established: the name does not resolve, there is no route, or nothing listens.
-    #[error("cannot {operation}: no connection")]
-    Unreachable {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The cause.
-        source: Cause,
-    },
+    #[error("cannot {0}: no connection")]
+    Unreachable(Box<Operation>, #[source] Cause),
     /// The server was reached, but the TLS handshake failed.
-    #[error("cannot {operation}: the TLS handshake failed")]
-    Tls {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The cause.
-        source: Cause,
-    },
+    #[error("cannot {0}: the TLS handshake failed")]
+    Tls(Box<Operation>, #[source] Cause),
     /// The connection broke while a request was under way.
-    #[error("cannot {operation}: the connection broke")]
-    Interrupted {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The cause.
-        source: Cause,
-    },
+    #[error("cannot {0}: the connection broke")]
+    Interrupted(Box<Operation>, #[source] Cause),
     /// No bytes moved in either direction for too long.
-    #[error("cannot {operation}: no progress for {} seconds", limit.as_secs())]
-    TimedOut {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The time limit that was exceeded.
-        limit: Duration,
-    },
+    #[error("cannot {0}: no progress for {limit} seconds", limit = .1.as_secs())]
+    TimedOut(Box<Operation>, Duration),
     /// Bytes were transferred, but fewer than [`crate::ClientOptions::least_rate`] over all connections.
-    #[error(
-        "cannot {operation}: fewer than {} bytes were transferred in {} seconds",
-        rate.bytes,
-        rate.within.as_secs()
-    )]
-    TooSlow {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The required rate.
-        rate: LeastRate,
-    },
+    #[error("cannot {0}: fewer than {bytes} bytes were transferred in {seconds} seconds", bytes = .1.bytes, seconds = .1.within.as_secs())]
+    TooSlow(Box<Operation>, LeastRate),
     /// The machine does not trust the server's certificate for this host.
-    #[error("cannot {operation}: its certificate is not trusted: {reason}")]
-    Untrusted {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The TLS library's reason.
-        reason: String,
-    },
-    /// The server's certificate has expired or is not valid yet by the clock of this machine.
-    #[error("cannot {operation}: {reason}")]
-    Expired {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The date of the certificate and the current date.
-        reason: String,
-    },
+    #[error("cannot {0}: its certificate is not trusted: {1}")]
+    Untrusted(Box<Operation>, String),
+    /// The server's certificate has expired or is not valid yet by the clock of this machine. The reason names its
+    /// date and the current date.
+    #[error("cannot {0}: {1}")]
+    Expired(Box<Operation>, String),
     /// The server requires a client certificate, and none is configured.
-    #[error("cannot {operation}: {} requires a client certificate", operation.peer())]
-    CertificateRequired {
-        /// The operation that failed.
-        operation: Box<Operation>,
-    },
-    /// The server refuses the client certificate.
-    #[error("cannot {operation}: {} refuses the client certificate: {reason}", operation.peer())]
-    CertificateRefused {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The reason, as precise as the server's alert.
-        reason: &'static str,
-    },
+    #[error("cannot {0}: {peer} requires a client certificate", peer = .0.peer())]
+    CertificateRequired(Box<Operation>),
+    /// The server refuses the client certificate. The reason is as precise as the server's alert.
+    #[error("cannot {0}: {peer} refuses the client certificate: {1}", peer = .0.peer())]
+    CertificateRefused(Box<Operation>, &'static str),
     /// The server refuses the client certificate, which is not valid at the current time.
-    #[error("cannot {operation}: {reason}")]
-    CertificateExpired {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The date of the certificate and the current date.
-        reason: ExpiryError,
-    },
+    #[error("cannot {0}: {1}")]
+    CertificateExpired(Box<Operation>, ExpiryError),
     /// The server speaks plain HTTP on a port where HTTPS was expected.
-    #[error("cannot {operation}: it answers in plain HTTP, not HTTPS")]
-    PlainHttpAnswer {
-        /// The operation that failed.
-        operation: Box<Operation>,
-    },
+    #[error("cannot {0}: it answers in plain HTTP, not HTTPS")]
+    PlainHttpAnswer(Box<Operation>),
     /// The address names HTTP without TLS, which is not allowed for it.
-    #[error("cannot connect to {host}: its address is plain HTTP, not HTTPS")]
-    PlainHttpAsked {
-        /// The host, with its port.
-        host: String,
-    },
+    #[error("cannot connect to {0}: its address is plain HTTP, not HTTPS")]
+    PlainHttpAsked(String),
     /// The server answers, but not like an OCI registry.
-    #[error("cannot {operation}: it is not a registry (`/v2/` answers {status})")]
-    NotARegistry {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The HTTP status.
-        status: u16,
-    },
+    #[error("cannot {0}: it is not a registry (`/v2/` answers {1})")]
+    NotARegistry(Box<Operation>, u16),
     /// The registry requires a login, and there are no credentials for it.
-    #[error(
-        "cannot {operation}: {} requires a login, and there are no credentials for it",
-        operation.peer()
-    )]
-    LoginRequired {
-        /// The operation that failed.
-        operation: Box<Operation>,
-    },
+    #[error("cannot {0}: {peer} requires a login, and there are no credentials for it", peer = .0.peer())]
+    LoginRequired(Box<Operation>),
     /// The registry or its token server rejected the credentials.
-    #[error("cannot {operation}: the credentials were rejected")]
-    LoginRefused {
-        /// The operation that failed.
-        operation: Box<Operation>,
-    },
+    #[error("cannot {0}: the credentials were rejected")]
+    LoginRefused(Box<Operation>),
     /// The registry requires an authentication method that is not supported or not safe.
-    #[error("cannot {operation}: {reason}")]
-    LoginUnsupported {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The problem with the required method.
-        reason: &'static str,
-    },
+    #[error("cannot {0}: {1}")]
+    LoginUnsupported(Box<Operation>, &'static str),
     /// The login is valid but lacks the permission.
-    #[error("cannot {operation}: permission denied: {message}")]
-    Denied {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's message, shortened.
-        message: String,
-    },
+    #[error("cannot {0}: permission denied: {1}")]
+    Denied(Box<Operation>, String),
     /// The repository does not exist, and the registry does not create it on a push.
-    #[error("cannot {operation}: the repository does not exist: {message}")]
-    NoRepository {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's message, shortened.
-        message: String,
-    },
+    #[error("cannot {0}: the repository does not exist: {1}")]
+    NoRepository(Box<Operation>, String),
     /// The API that creates repositories refuses the request or cannot be called.
-    #[error("cannot {operation}: {reason}")]
-    RepositoryApi {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The API's message, shortened.
-        reason: String,
-    },
+    #[error("cannot {0}: {1}")]
+    RepositoryApi(Box<Operation>, String),
     /// The registry rejects the name of the repository.
-    #[error("cannot {operation}: the registry rejects this name: {message}")]
-    NameRefused {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's message, shortened.
-        message: String,
-    },
+    #[error("cannot {0}: the registry rejects this name: {1}")]
+    NameRefused(Box<Operation>, String),
     /// The tag exists and is immutable.
-    #[error("cannot {operation}: the registry does not allow moving this tag: {message}")]
-    TagKept {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's message, shortened.
-        message: String,
-    },
+    #[error("cannot {0}: the registry does not allow moving this tag: {1}")]
+    TagKept(Box<Operation>, String),
     /// The registry does not show the tag to this login, which cannot read the repository. The tag may exist and refer
     /// to a different image.
     #[error(
-        "cannot {operation}: this login cannot read the repository, so it cannot check whether the tag exists"
+        "cannot {0}: this login cannot read the repository, so it cannot check whether the tag exists"
     )]
-    TagHidden {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The error of the attempt to read the pushed manifest.
-        source: Box<Error>,
-    },
+    TagHidden(Box<Operation>, #[source] Box<Error>),
     /// The registry accepts no pushes because of maintenance, or because it is a pull-through cache.
-    #[error("cannot {operation}: the registry is read-only: {message}")]
-    ReadOnly {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's message, shortened.
-        message: String,
-    },
+    #[error("cannot {0}: the registry is read-only: {1}")]
+    ReadOnly(Box<Operation>, String),
     /// The push exceeds the quota.
-    #[error("cannot {operation}: its quota is used up: {message}")]
-    Quota {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's message, shortened.
-        message: String,
-    },
+    #[error("cannot {0}: its quota is used up: {1}")]
+    Quota(Box<Operation>, String),
     /// The registry's storage is full.
-    #[error("cannot {operation}: the registry's storage is full: {message}")]
-    Full {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's message, shortened.
-        message: String,
-    },
+    #[error("cannot {0}: the registry's storage is full: {1}")]
+    Full(Box<Operation>, String),
     /// The registry or a proxy cannot process the request at the moment (429 and 5xx).
     #[error("cannot {operation}: {} answers {status}: {message}", operation.peer())]
     Busy {
@@ -412,36 +292,19 @@ pub enum Error {
         /// The registry's message, shortened.
         message: String,
     },
-    /// The registry does not list its repositories, or not to this login.
-    #[error("cannot {operation}: it does not provide its catalog")]
-    NoCatalog {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The registry's answer, or `None` if it does not have this endpoint.
-        source: Option<Box<Error>>,
-    },
+    /// The registry does not list its repositories, or not to this login. There is no cause if it does not have this
+    /// endpoint.
+    #[error("cannot {0}: it does not provide its catalog")]
+    NoCatalog(Box<Operation>, #[source] Option<Box<Error>>),
     /// The registry does not delete manifests because of its configuration or its implementation.
-    #[error("cannot {operation}: the registry does not allow deleting")]
-    KeepsAll {
-        /// The operation that failed.
-        operation: Box<Operation>,
-    },
+    #[error("cannot {0}: the registry does not allow deleting")]
+    KeepsAll(Box<Operation>),
     /// The answer violates the protocol or is not safe to follow.
-    #[error("cannot {operation}: {reason}")]
-    BadAnswer {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The problem with the answer.
-        reason: &'static str,
-    },
+    #[error("cannot {0}: {1}")]
+    BadAnswer(Box<Operation>, &'static str),
     /// The answer is longer than its limit.
-    #[error("cannot {operation}: the answer is longer than {limit} bytes")]
-    AnswerTooLong {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The limit in bytes.
-        limit: usize,
-    },
+    #[error("cannot {0}: the answer is longer than {1} bytes")]
+    AnswerTooLong(Box<Operation>, usize),
     /// The registry states a different digest than the content has.
     #[error("cannot {operation}: the registry has digest {actual} instead of {expected}")]
     OtherDigest {
@@ -453,11 +316,8 @@ pub enum Error {
         actual: Digest,
     },
     /// The requested object does not exist.
-    #[error("cannot {operation}: {} does not have it", operation.peer())]
-    Missing {
-        /// The operation that failed.
-        operation: Box<Operation>,
-    },
+    #[error("cannot {0}: {peer} does not have it", peer = .0.peer())]
+    Missing(Box<Operation>),
     /// The answer has a different length than the requested content.
     #[error("cannot {operation}: the registry has {actual} bytes of it instead of {expected}")]
     OtherSize {
@@ -468,21 +328,13 @@ pub enum Error {
         /// The size that the registry states, or one byte more than expected if it states none.
         actual: u64,
     },
-    /// An answer ended before it was complete.
-    #[error("cannot {operation}: the answer ended after {position} bytes")]
-    CutShort {
-        /// The operation that failed.
-        operation: Box<Operation>,
-        /// The number of bytes of the blob received so far.
-        position: u64,
-    },
+    /// An answer ended before it was complete, after this number of bytes of the blob.
+    #[error("cannot {0}: the answer ended after {1} bytes")]
+    CutShort(Box<Operation>, u64),
     /// The registry acknowledged the content but does not deliver it. It treats the content as present although its
     /// storage no longer has it.
-    #[error("cannot {operation}: the registry claims to have it, but does not deliver it")]
-    NotKept {
-        /// The operation that failed.
-        operation: Box<Operation>,
-    },
+    #[error("cannot {0}: the registry claims to have it, but does not deliver it")]
+    NotKept(Box<Operation>),
     /// The downloaded bytes could not be stored.
     #[error("cannot store blob {digest} at offset {offset}")]
     Store {
@@ -543,46 +395,46 @@ impl Error {
     #[must_use]
     pub fn is_retried(&self) -> bool {
         match self {
-            Self::Unreachable { .. }
-            | Self::Tls { .. }
-            | Self::Interrupted { .. }
-            | Self::TimedOut { .. }
-            | Self::CutShort { .. }
+            Self::Unreachable(..)
+            | Self::Tls(..)
+            | Self::Interrupted(..)
+            | Self::TimedOut(..)
+            | Self::CutShort(..)
             | Self::Busy { .. } => true,
             Self::Stopped
             | Self::Identity(_)
             | Self::Setup(_)
             | Self::Proxy(_)
-            | Self::TooSlow { .. }
-            | Self::Untrusted { .. }
-            | Self::Expired { .. }
-            | Self::CertificateRequired { .. }
-            | Self::CertificateRefused { .. }
-            | Self::CertificateExpired { .. }
-            | Self::PlainHttpAnswer { .. }
-            | Self::PlainHttpAsked { .. }
-            | Self::NotARegistry { .. }
-            | Self::LoginRequired { .. }
-            | Self::LoginRefused { .. }
-            | Self::LoginUnsupported { .. }
-            | Self::Denied { .. }
-            | Self::NoRepository { .. }
-            | Self::RepositoryApi { .. }
-            | Self::NameRefused { .. }
-            | Self::TagKept { .. }
-            | Self::TagHidden { .. }
-            | Self::Quota { .. }
-            | Self::Full { .. }
-            | Self::ReadOnly { .. }
+            | Self::TooSlow(..)
+            | Self::Untrusted(..)
+            | Self::Expired(..)
+            | Self::CertificateRequired(..)
+            | Self::CertificateRefused(..)
+            | Self::CertificateExpired(..)
+            | Self::PlainHttpAnswer(..)
+            | Self::PlainHttpAsked(..)
+            | Self::NotARegistry(..)
+            | Self::LoginRequired(..)
+            | Self::LoginRefused(..)
+            | Self::LoginUnsupported(..)
+            | Self::Denied(..)
+            | Self::NoRepository(..)
+            | Self::RepositoryApi(..)
+            | Self::NameRefused(..)
+            | Self::TagKept(..)
+            | Self::TagHidden(..)
+            | Self::Quota(..)
+            | Self::Full(..)
+            | Self::ReadOnly(..)
             | Self::Refused { .. }
-            | Self::NoCatalog { .. }
-            | Self::KeepsAll { .. }
-            | Self::BadAnswer { .. }
-            | Self::AnswerTooLong { .. }
+            | Self::NoCatalog(..)
+            | Self::KeepsAll(..)
+            | Self::BadAnswer(..)
+            | Self::AnswerTooLong(..)
             | Self::OtherDigest { .. }
-            | Self::Missing { .. }
+            | Self::Missing(..)
             | Self::OtherSize { .. }
-            | Self::NotKept { .. }
+            | Self::NotKept(..)
             | Self::Store { .. }
             | Self::Damaged { .. }
             | Self::Read { .. }
@@ -597,21 +449,21 @@ impl Error {
         matches!(
             self,
             Self::Stopped
-                | Self::Unreachable { .. }
-                | Self::Tls { .. }
-                | Self::TooSlow { .. }
-                | Self::Untrusted { .. }
-                | Self::Expired { .. }
-                | Self::CertificateRequired { .. }
-                | Self::CertificateRefused { .. }
-                | Self::CertificateExpired { .. }
-                | Self::PlainHttpAnswer { .. }
-                | Self::LoginRequired { .. }
-                | Self::LoginRefused { .. }
-                | Self::LoginUnsupported { .. }
-                | Self::Quota { .. }
-                | Self::Full { .. }
-                | Self::ReadOnly { .. }
+                | Self::Unreachable(..)
+                | Self::Tls(..)
+                | Self::TooSlow(..)
+                | Self::Untrusted(..)
+                | Self::Expired(..)
+                | Self::CertificateRequired(..)
+                | Self::CertificateRefused(..)
+                | Self::CertificateExpired(..)
+                | Self::PlainHttpAnswer(..)
+                | Self::LoginRequired(..)
+                | Self::LoginRefused(..)
+                | Self::LoginUnsupported(..)
+                | Self::Quota(..)
+                | Self::Full(..)
+                | Self::ReadOnly(..)
         )
     }
 
@@ -619,13 +471,13 @@ impl Error {
     #[must_use]
     pub fn refusal(&self) -> Option<(&Operation, Refusal)> {
         match self {
-            Self::Denied { operation, .. } => Some((operation, Refusal::Denied)),
-            Self::NoRepository { operation, .. } => Some((operation, Refusal::NoRepository)),
-            Self::NameRefused { operation, .. } => Some((operation, Refusal::Name)),
-            Self::Quota { operation, .. } => Some((operation, Refusal::Quota)),
-            Self::ReadOnly { operation, .. } => Some((operation, Refusal::ReadOnly)),
+            Self::Denied(operation, _) => Some((operation, Refusal::Denied)),
+            Self::NoRepository(operation, _) => Some((operation, Refusal::NoRepository)),
+            Self::NameRefused(operation, _) => Some((operation, Refusal::Name)),
+            Self::Quota(operation, _) => Some((operation, Refusal::Quota)),
+            Self::ReadOnly(operation, _) => Some((operation, Refusal::ReadOnly)),
             // Some registries answer like this to a name with more levels than they support.
-            Self::LoginRequired { operation } | Self::LoginRefused { operation } => {
+            Self::LoginRequired(operation) | Self::LoginRefused(operation) => {
                 Some((operation, Refusal::Denied))
             }
             Self::Refused { operation, .. } if operation.verb.is_beginning() => {
@@ -638,7 +490,7 @@ impl Error {
     /// Checks whether the login is missing or wrong.
     #[must_use]
     pub fn is_login(&self) -> bool {
-        matches!(self, Self::LoginRequired { .. } | Self::LoginRefused { .. })
+        matches!(self, Self::LoginRequired(..) | Self::LoginRefused(..))
     }
 
     /// Checks whether a read was refused in a way that does not reveal whether the content exists. For a manifest that
@@ -648,9 +500,9 @@ impl Error {
         self.is_login()
             || matches!(
                 self,
-                Self::Denied { .. }
-                    | Self::NoRepository { .. }
-                    | Self::NameRefused { .. }
+                Self::Denied(..)
+                    | Self::NoRepository(..)
+                    | Self::NameRefused(..)
                     | Self::Refused { .. }
             )
     }
@@ -669,7 +521,7 @@ impl Error {
     #[must_use]
     pub fn is_storing(&self) -> bool {
         match self {
-            Self::Full { .. } => true,
+            Self::Full(..) => true,
             Self::Busy {
                 operation, status, ..
             } => operation.verb.is_write() && *status == 500,

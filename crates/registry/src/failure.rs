@@ -28,7 +28,7 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
             }
         }
         Some(rustls::Error::InvalidMessage(_)) if error.is_connect() => {
-            return Error::PlainHttpAnswer { operation };
+            return Error::PlainHttpAnswer(operation);
         }
         _ => {}
     }
@@ -38,13 +38,13 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
     };
     if error.is_timeout() {
         let limit = limits::CONNECT_TIMEOUT;
-        Error::TimedOut { operation, limit }
+        Error::TimedOut(operation, limit)
     } else if error.is_connect() && (tls_error(&error).is_some() || was_reached(&error)) {
-        Error::Tls { operation, source }
+        Error::Tls(operation, source)
     } else if error.is_connect() {
-        Error::Unreachable { operation, source }
+        Error::Unreachable(operation, source)
     } else {
-        Error::Interrupted { operation, source }
+        Error::Interrupted(operation, source)
     }
 }
 
@@ -60,11 +60,10 @@ fn was_reached(error: &reqwest::Error) -> bool {
 /// different remedies.
 fn untrusted(operation: Box<Operation>, reason: &CertificateError) -> Error {
     match reason.into() {
-        CertificateReason::Dates(dates) => Error::Expired {
-            operation,
-            reason: format!("its certificate {dates}"),
-        },
-        CertificateReason::Untrusted(reason) => Error::Untrusted { operation, reason },
+        CertificateReason::Dates(dates) => {
+            Error::Expired(operation, format!("its certificate {dates}"))
+        }
+        CertificateReason::Untrusted(reason) => Error::Untrusted(operation, reason),
     }
 }
 
@@ -74,7 +73,7 @@ fn by_alert(operation: &Operation, alert: AlertDescription) -> Option<Error> {
     let reason = match alert {
         AlertDescription::CertificateRequired => {
             let operation = Box::new(operation.clone());
-            return Some(Error::CertificateRequired { operation });
+            return Some(Error::CertificateRequired(operation));
         }
         AlertDescription::CertificateExpired => "it has expired, or is not valid yet",
         AlertDescription::CertificateRevoked => "it was revoked",
@@ -88,7 +87,7 @@ fn by_alert(operation: &Operation, alert: AlertDescription) -> Option<Error> {
         _ => return None,
     };
     let operation = Box::new(operation.clone());
-    Some(Error::CertificateRefused { operation, reason })
+    Some(Error::CertificateRefused(operation, reason))
 }
 
 /// Returns the error for nginx's answer about a client certificate. nginx does not abort the handshake, but answers
@@ -102,12 +101,14 @@ pub(crate) fn refused_certificate(
     let operation = || Box::new(operation.clone());
     if text.contains("No required SSL certificate was sent") {
         let operation = operation();
-        return Some(Error::CertificateRequired { operation });
+        return Some(Error::CertificateRequired(operation));
     }
     let refused = text.contains("The SSL certificate error");
-    refused.then(|| Error::CertificateRefused {
-        operation: operation(),
-        reason: "it has expired, or the server does not know the authority that signed it",
+    refused.then(|| {
+        Error::CertificateRefused(
+            operation(),
+            "it has expired, or the server does not know the authority that signed it",
+        )
     })
 }
 
@@ -115,8 +116,8 @@ impl WaitOutcome {
     pub(crate) fn error(self, operation: &Operation) -> Error {
         let operation = Box::new(operation.clone());
         match self {
-            Self::Idle(limit) => Error::TimedOut { operation, limit },
-            Self::Slow(rate) => Error::TooSlow { operation, rate },
+            Self::Idle(limit) => Error::TimedOut(operation, limit),
+            Self::Slow(rate) => Error::TooSlow(operation, rate),
         }
     }
 }
@@ -165,8 +166,8 @@ pub(crate) fn from_status(
         return refused;
     }
     match status {
-        StatusCode::UNAUTHORIZED => Error::LoginRefused { operation },
-        StatusCode::FORBIDDEN => Error::Denied { operation, message },
+        StatusCode::UNAUTHORIZED => Error::LoginRefused(operation),
+        StatusCode::FORBIDDEN => Error::Denied(operation, message),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
             busy(operation, status, message, retry_after)
         }
@@ -196,33 +197,33 @@ fn by_words(
     let verb = &operation.verb;
     match (status.as_u16(), code.as_str()) {
         // RFC 4918, section 11.5.
-        (507, _) if verb.is_write() => Some(Error::Full { operation, message }),
+        (507, _) if verb.is_write() => Some(Error::Full(operation, message)),
         (400.., _) if verb.is_write() && has_any(&lower(body), &FULL) => {
-            Some(Error::Full { operation, message })
+            Some(Error::Full(operation, message))
         }
         // ECR and other registries that do not create repositories on push ("Error Codes" of the distribution
         // specification). Harbor answers NOT_FOUND for a project.
         (404, "NAME_UNKNOWN" | "NOT_FOUND") if verb.is_beginning() => {
-            Some(Error::NoRepository { operation, message })
+            Some(Error::NoRepository(operation, message))
         }
         (400 | 404 | 405, "NAME_INVALID") if verb.is_beginning() => {
-            Some(Error::NameRefused { operation, message })
+            Some(Error::NameRefused(operation, message))
         }
         // ECR answers 400 TAG_INVALID, Harbor 412 PRECONDITION, others 403 or 409, all with the word "immutable". Nexus
         // answers 400 with the other text in its details.
         (400..500, _) if verb.is_tagging() && has_any(&lower(body), &KEPT) => {
-            Some(Error::TagKept { operation, message })
+            Some(Error::TagKept(operation, message))
         }
         // ECR's answer to a login that is older than twelve hours.
         (401 | 403, _) if words.contains("authorization token has expired") => {
-            Some(Error::LoginRefused { operation })
+            Some(Error::LoginRefused(operation))
         }
         // Harbor's message.
         (403, _) if verb.is_write() && words.contains("read only mode") => {
-            Some(Error::ReadOnly { operation, message })
+            Some(Error::ReadOnly(operation, message))
         }
         (400..500, _) if verb.is_write() && has_any(&words, &OVER_QUOTA) => {
-            Some(Error::Quota { operation, message })
+            Some(Error::Quota(operation, message))
         }
         _ => None,
     }
@@ -409,7 +410,7 @@ mod tests {
             (RegistryVerb::CheckPush, 507, ""),
         ] {
             let error = answered(verb, status, body);
-            assert!(matches!(error, Error::Full { .. }), "{error:?}");
+            assert!(matches!(error, Error::Full(..)), "{error:?}");
             assert!(error.is_storing() && error.is_everywhere() && !error.is_retried());
         }
         for (verb, status, is_storing) in [
@@ -428,14 +429,14 @@ mod tests {
     fn dates_of_a_certificate_are_told_from_an_authority_that_is_not_trusted() {
         let error = |reason| untrusted(Box::new(operation()), &reason);
         let expired = error(CertificateError::Expired);
-        assert!(matches!(expired, Error::Expired { .. }), "{expired:?}");
+        assert!(matches!(expired, Error::Expired(..)), "{expired:?}");
         assert!(
             expired
                 .to_string()
                 .ends_with(": its certificate has expired")
         );
         let other = error(CertificateError::UnknownIssuer);
-        assert!(matches!(other, Error::Untrusted { .. }), "{other:?}");
+        assert!(matches!(other, Error::Untrusted(..)), "{other:?}");
         assert!(!expired.is_retried() && !other.is_retried());
     }
 
@@ -460,9 +461,9 @@ mod tests {
             drop(closed.accept().await.unwrap());
             drop(closed);
         });
-        assert!(matches!(reached, Error::Tls { .. }), "{reached:?}");
+        assert!(matches!(reached, Error::Tls(..)), "{reached:?}");
         let away = failure().await;
-        assert!(matches!(away, Error::Unreachable { .. }), "{away:?}");
+        assert!(matches!(away, Error::Unreachable(..)), "{away:?}");
         let cause = away.source().unwrap().to_string();
         assert_eq!(cause, "Connection refused (os error 111)");
     }

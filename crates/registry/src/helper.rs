@@ -127,10 +127,7 @@ impl Helper {
 
     /// Runs the helper and returns its status and standard output. Fails if it does not end in time.
     fn run(&self, action: &str, input: &[u8]) -> Result<Output, CredentialsError> {
-        let failed = |source| CredentialsError::Helper {
-            program: self.program.clone(),
-            source,
-        };
+        let failed = |source| CredentialsError::Helper(self.program.clone(), source);
         let deadline = Instant::now() + self.limit;
         let mut child = Command::new(&self.program)
             .arg(action)
@@ -149,9 +146,7 @@ impl Helper {
             // The helper can have ended in the meantime, so errors are ignored.
             let _ = child.kill();
             let _ = child.wait();
-            CredentialsError::HelperSlow {
-                program: self.program.clone(),
-            }
+            CredentialsError::HelperSlow(self.program.clone())
         })
     }
 }
@@ -278,7 +273,7 @@ mod tests {
             script.helper.limit = Duration::from_millis(200);
             let began = Instant::now();
             let error = script.helper.get("r.example").unwrap_err();
-            assert!(matches!(error, CredentialsError::HelperSlow { .. }));
+            assert!(matches!(error, CredentialsError::HelperSlow(..)));
             assert!(began.elapsed() < Duration::from_secs(30));
         }
     }

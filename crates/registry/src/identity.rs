@@ -61,16 +61,16 @@ impl ShownIdentity {
 
     /// Adds the cause to a server's refusal of the client certificate: no certificate, or an expired one.
     pub(crate) fn explain(&self, error: Error) -> Error {
-        let Error::CertificateRefused { operation, reason } = error else {
+        let Error::CertificateRefused(operation, reason) = error else {
             return error;
         };
         let Some(certificate) = &self.certificate else {
             // Many servers send the same alert for a missing certificate as for a refused one.
-            return Error::CertificateRequired { operation };
+            return Error::CertificateRequired(operation);
         };
         match self.now().and_then(|now| tls::expiry(certificate, now)) {
-            Some(reason) => Error::CertificateExpired { operation, reason },
-            None => Error::CertificateRefused { operation, reason },
+            Some(reason) => Error::CertificateExpired(operation, reason),
+            None => Error::CertificateRefused(operation, reason),
         }
     }
 }

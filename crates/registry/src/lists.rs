@@ -54,15 +54,14 @@ impl Client {
     /// specification has no such list). Fails with [`Error::NoCatalog`] if the registry does not provide the list.
     pub async fn repositories(&self) -> Result<Vec<RepositoryPath>, Error> {
         let operation = self.operation(RegistryVerb::ListRepositories, None);
-        let no_catalog = |source: Option<Error>| Error::NoCatalog {
-            operation: Box::new(operation.clone()),
-            source: source.map(Box::new),
+        let no_catalog = |source: Option<Error>| {
+            Error::NoCatalog(Box::new(operation.clone()), source.map(Box::new))
         };
         let listed = self
             .pages(&operation, "_catalog", &TokenScope::catalog())
             .await;
         let listed = listed.map_err(|error| match error {
-            Error::Denied { .. } | Error::LoginRefused { .. } | Error::Refused { .. } => {
+            Error::Denied(..) | Error::LoginRefused(..) | Error::Refused { .. } => {
                 no_catalog(Some(error))
             }
             other => other,
@@ -190,7 +189,7 @@ mod tests {
             (["a", "b/a", "c"].map(String::from).into(), 3)
         );
         let (found, _) = asked(&[(r#"{"repositories":["a"]}"#, true)], list).await;
-        assert!(matches!(found, Err(Error::BadAnswer { .. })), "{found:?}");
+        assert!(matches!(found, Err(Error::BadAnswer(..))), "{found:?}");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -200,6 +199,6 @@ mod tests {
         let (found, _) = tags(&[(r#"{"tags":null}"#, false)]).await;
         assert_eq!(found.unwrap(), []);
         let (found, _) = tags(&[("<html>", false)]).await;
-        assert!(matches!(found, Err(Error::BadAnswer { .. })));
+        assert!(matches!(found, Err(Error::BadAnswer(..))));
     }
 }

@@ -189,9 +189,7 @@ impl Login {
             return Ok(Some(Credentials::IdentityToken(Secret::new(token))));
         }
         if let Some(auth) = filled(&self.auth) {
-            let refuse = || CredentialsError::Entry {
-                key: key.to_owned(),
-            };
+            let refuse = || CredentialsError::Entry(key.to_owned());
             return decode_auth(&auth).ok_or_else(refuse).map(Some);
         }
         Ok(
@@ -341,6 +339,6 @@ mod tests {
         assert!(matches!(error, CredentialsError::HelperName(_)));
         let config = br#"{"credsStore":"there-is-no-such-helper"}"#;
         let error = Credentials::from_config(config, &"r".parse().unwrap()).unwrap_err();
-        assert!(matches!(error, CredentialsError::Helper { .. }));
+        assert!(matches!(error, CredentialsError::Helper(..)));
     }
 }

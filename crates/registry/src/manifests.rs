@@ -157,7 +157,7 @@ impl Client {
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
                 answer.pass_over(&operation).await;
                 let operation = Box::new(operation);
-                Err(Error::KeepsAll { operation })
+                Err(Error::KeepsAll(operation))
             }
             _ => {
                 let answer = answer.success(&operation).await?;

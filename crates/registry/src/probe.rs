@@ -301,7 +301,7 @@ impl Client {
             .await
         {
             Ok(ManifestDeletion::WasAbsent | ManifestDeletion::Done) => Ok(Ability::Yes),
-            Err(error @ Error::KeepsAll { .. }) => Ok(Ability::No(error.to_string())),
+            Err(error @ Error::KeepsAll(..)) => Ok(Ability::No(error.to_string())),
             Err(error) => refused(error),
         }
     }
@@ -388,8 +388,8 @@ fn refused(error: Error) -> Result<Ability, Error> {
         return Err(error);
     }
     match error {
-        Error::Busy { .. } | Error::BadAnswer { .. } => Ok(Ability::Unknown(error.to_string())),
-        Error::Refused { .. } | Error::Denied { .. } | Error::NoRepository { .. } => {
+        Error::Busy { .. } | Error::BadAnswer(..) => Ok(Ability::Unknown(error.to_string())),
+        Error::Refused { .. } | Error::Denied(..) | Error::NoRepository(..) => {
             Ok(Ability::No(error.to_string()))
         }
         error => Err(error),

@@ -267,10 +267,10 @@ impl Download<'_> {
         if position == self.size {
             return Ok(());
         }
-        Err(PullTrouble::Failed(Error::CutShort {
-            operation: Box::new(operation),
+        Err(PullTrouble::Failed(Error::CutShort(
+            Box::new(operation),
             position,
-        }))
+        )))
     }
 
     async fn ask(&self, operation: &Operation, from: u64) -> Result<RegistryAnswer, PullTrouble> {
@@ -288,9 +288,9 @@ impl Download<'_> {
         }
         let answer = self.client.send(operation, ask).await?;
         match answer.status() {
-            StatusCode::NOT_FOUND => Err(PullTrouble::Failed(Error::Missing {
-                operation: Box::new(operation.clone()),
-            })),
+            StatusCode::NOT_FOUND => Err(PullTrouble::Failed(Error::Missing(Box::new(
+                operation.clone(),
+            )))),
             // The registry has fewer bytes than this client, or reports that it does not support ranges.
             StatusCode::RANGE_NOT_SATISFIABLE if from > 0 => {
                 Err(PullTrouble::Wrong(answer.into_error(operation).await.0))

@@ -294,7 +294,7 @@ impl PushRun<'_> {
             Ok(false) => {
                 let verb = RegistryVerb::UploadBlob(blob.digest);
                 let operation = Box::new(self.client.operation(verb, Some(at)));
-                Err(self.failed(Error::NotKept { operation }))
+                Err(self.failed(Error::NotKept(operation)))
             }
             Err(error) => Err(self.failed(error)),
         }

@@ -146,10 +146,7 @@ impl PushRun<'_> {
         }
         let verb = RegistryVerb::PushManifest(tag.reference.clone());
         let operation = self.client.operation(verb, Some(&tag.repository));
-        Error::TagHidden {
-            operation: Box::new(operation),
-            source: Box::new(error),
-        }
+        Error::TagHidden(Box::new(operation), Box::new(error))
     }
 
     async fn put(
@@ -226,9 +223,7 @@ impl PushRun<'_> {
         }
         let verb = RegistryVerb::PushManifest(manifest.reference.clone());
         let operation = self.client.operation(verb, Some(&manifest.repository));
-        Err(Error::NotKept {
-            operation: Box::new(operation),
-        })
+        Err(Error::NotKept(Box::new(operation)))
     }
 
     /// Checks that the manifest has the stated digest and a valid media type.

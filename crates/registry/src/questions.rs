@@ -96,7 +96,7 @@ impl Client {
         let read = || self.read_manifest(repository, reference, TokenAccess::Pull);
         let found = match read().await {
             // If the server has never answered, a wrong name is more likely than a short outage, so there is no retry.
-            Err(error @ Error::Unreachable { .. }) if !self.has_answered() => {
+            Err(error @ Error::Unreachable(..)) if !self.has_answered() => {
                 return Err(error);
             }
             Err(error) if error.is_retried() => self.retrying_aloud(read, tell).await?,
@@ -105,7 +105,7 @@ impl Client {
         found.ok_or_else(|| {
             let verb = RegistryVerb::ReadManifest(reference.clone());
             let operation = Box::new(self.operation(verb, Some(repository)));
-            Error::Missing { operation }
+            Error::Missing(operation)
         })
     }
 }

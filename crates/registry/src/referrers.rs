@@ -193,7 +193,7 @@ mod tests {
         let odd = r#"{"manifests":[{"digest":"sha512:00"}]}"#.to_owned();
         for body in [page(0..limits::REFERRERS + 1), odd, "<html>".to_owned()] {
             let (found, _) = referrers(vec![(head, body)]).await;
-            assert!(matches!(found, Err(Error::BadAnswer { .. })));
+            assert!(matches!(found, Err(Error::BadAnswer(..))));
         }
     }
 }

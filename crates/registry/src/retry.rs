@@ -75,7 +75,7 @@ impl FailureCounts {
             Error::Busy { status: 429, .. } => (&mut failed.pause, attempts.pause),
             Error::Busy { .. } if asked => (&mut failed.pause, attempts.pause),
             Error::Busy { .. } => (&mut failed.server, attempts.server),
-            Error::TimedOut { .. } => (&mut failed.stall, attempts.stall),
+            Error::TimedOut(..) => (&mut failed.stall, attempts.stall),
             _ => (&mut failed.connection, attempts.connection),
         };
         *count += 1;
@@ -183,14 +183,8 @@ mod tests {
 
     #[test]
     fn each_kind_of_failure_has_its_own_end() {
-        let stalled = Error::TimedOut {
-            operation: Box::new(operation()),
-            limit: Duration::ZERO,
-        };
-        let broken = Error::CutShort {
-            operation: Box::new(operation()),
-            position: 0,
-        };
+        let stalled = Error::TimedOut(Box::new(operation()), Duration::ZERO);
+        let broken = Error::CutShort(Box::new(operation()), 0);
         let kinds = [
             (busy(429, None), 40),
             (busy(503, Some(0)), 40),

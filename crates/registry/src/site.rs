@@ -95,9 +95,7 @@ impl WebSite {
             PlainHttp::Always => true,
         };
         if address.url.scheme() == "http" && !allowed {
-            return Err(Error::PlainHttpAsked {
-                host: host(&address.url),
-            });
+            return Err(Error::PlainHttpAsked(host(&address.url)));
         }
         Ok(Self {
             transport: Transport {
@@ -121,7 +119,7 @@ impl WebSite {
         let read = || self.ask(&operation, &url, limit);
         match read().await {
             // If the server has never answered, a wrong name is more likely than a short outage, so there is no retry.
-            Err(error @ Error::Unreachable { .. }) if !self.transport.wire.has_answered() => {
+            Err(error @ Error::Unreachable(..)) if !self.transport.wire.has_answered() => {
                 Err(error)
             }
             Err(error) if error.is_retried() => retrying(self.retry, read, tell).await,
@@ -154,9 +152,9 @@ impl WebSite {
         let answer = self.transport.send(operation, &self.base, ask).await?;
         let boxed = || Box::new(operation.clone());
         match answer.status() {
-            StatusCode::NOT_FOUND | StatusCode::GONE => Err(Error::Missing { operation: boxed() }),
+            StatusCode::NOT_FOUND | StatusCode::GONE => Err(Error::Missing(boxed())),
             // `transport` sends the login to the site's own origin only.
-            StatusCode::UNAUTHORIZED => Err(Error::LoginRequired { operation: boxed() }),
+            StatusCode::UNAUTHORIZED => Err(Error::LoginRequired(boxed())),
             _ => {
                 let answer = answer.success(operation).await?;
                 answer.body(operation, limit).await

@@ -197,7 +197,7 @@ impl Transport {
         // If the registry never requested a login, a login would not help: it refuses this repository.
         let is_open = operation.repository().is_some() && !self.auth.is_wanted().await;
         if self.auth.is_anonymous() && !is_open {
-            return Error::LoginRequired { operation: boxed() };
+            return Error::LoginRequired(boxed());
         }
         // If a token obtained with the password is refused, the login lacks the permission. The same applies to a
         // password that was accepted before.
@@ -208,7 +208,7 @@ impl Transport {
             let body = answer.error_body(operation).await;
             return from_status(operation, StatusCode::FORBIDDEN, &body, None);
         }
-        Error::LoginRefused { operation: boxed() }
+        Error::LoginRefused(boxed())
     }
 }
 

@@ -147,7 +147,7 @@ impl Upload<'_> {
         let ended_by = self.stopped.get().map_or(error, AsRef::as_ref);
         let later = error.is_retried() && !error.is_storing();
         // These errors end the push but are not about the upload.
-        let later = later || matches!(error, Error::TooSlow { .. } | Error::Stopped);
+        let later = later || matches!(error, Error::TooSlow(..) | Error::Stopped);
         let later = later && !ended_by.is_storing();
         match (state.session, state.entry) {
             (Some(session), Some(_)) if later && !untouched(&session) => {}
@@ -204,7 +204,7 @@ impl Upload<'_> {
             failures.failed = FailureCounts::default();
             return ControlFlow::Continue(());
         };
-        if matches!(error, Error::Interrupted { .. }) {
+        if matches!(error, Error::Interrupted(..)) {
             failures.breaks += 1;
         }
         // Two interruptions are hardly a coincidence: some proxies close the connection on large bodies.

@@ -34,7 +34,7 @@ impl Upload<'_> {
         }
         let status = answer.status();
         let (error, code) = answer.into_error(&self.operation()).await;
-        if matches!(error, Error::Full { .. }) {
+        if matches!(error, Error::Full(..)) {
             return Err(error.into());
         }
         // 413 is about the length (RFC 9110, section 15.5.14). The statuses of the second arm are about this kind of
@@ -73,7 +73,7 @@ impl Upload<'_> {
         let status = answer.status();
         if !status.is_success() {
             let (error, _) = answer.into_error(&operation).await;
-            if matches!(error, Error::Full { .. }) {
+            if matches!(error, Error::Full(..)) {
                 return Err(error.into());
             }
             let smaller =

@@ -178,7 +178,7 @@ impl<'a> ReadProgress<'a> {
         match fetch(client, pull, &tell).await {
             Ok(()) => Ok(None),
             Err(FailedPull { error, .. }) => match error {
-                Error::Missing { .. } => Ok(Some(Fault::Missing)),
+                Error::Missing(..) => Ok(Some(Fault::Missing)),
                 Error::OtherDigest { .. } | Error::OtherSize { .. } => Ok(Some(Fault::Damaged)),
                 error => Err(error),
             },

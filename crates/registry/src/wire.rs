@@ -56,7 +56,7 @@ impl ClientWire {
                 break;
             };
             match self.send_watched(operation, same, self.activity()).await {
-                Err(Error::Interrupted { source, .. }) if source.is_unsent => {}
+                Err(Error::Interrupted(_, source)) if source.is_unsent => {}
                 result => return result,
             }
         }

@@ -54,23 +54,13 @@ pub enum ReleaseError {
     /// These files need a merge, and `git` was not found.
     #[error("cannot merge {}: `git` not found; nothing was written", schemas::list_quoted(.0))]
     NoGit(Vec<String>),
-    /// Git could not be started, or the merge failed.
-    #[error("git cannot merge `{path}`")]
-    Git {
-        /// The path of the file in the tree.
-        path: String,
-        /// Git's error message, or the reason why Git could not be started.
-        source: io::Error,
-    },
+    /// Git could not be started, or the merge of this file of the tree failed.
+    #[error("git cannot merge `{0}`")]
+    Git(String, #[source] io::Error),
     /// The target directory already has files.
     #[error("`{}` is not an empty directory; nothing was written", .0.display())]
     NotEmpty(PathBuf),
     /// A file cannot be written, moved or removed.
-    #[error("cannot write `{}`", path.display())]
-    Write {
-        /// The file or directory.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    #[error("cannot write `{}`", .0.display())]
+    Write(PathBuf, #[source] io::Error),
 }

@@ -122,7 +122,7 @@ impl Merge<'_> {
     ) -> Result<(), ReleaseError> {
         let create = |path: String, bytes: &[u8]| {
             let path = stage.join(path);
-            files::create(&path, bytes).map_err(|source| ReleaseError::Write { path, source })
+            files::create(&path, bytes).map_err(|source| ReleaseError::Write(path, source))
         };
         for (path, bytes) in self.next {
             create(draft(path), bytes)?;
@@ -142,10 +142,7 @@ impl Merge<'_> {
 
     /// Merges one file with Git. Returns the number of conflicts and the merged content.
     fn by_git(&self, stage: &Path, path: &str) -> Result<(i32, Vec<u8>), ReleaseError> {
-        let failed = |source| ReleaseError::Git {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| ReleaseError::Git(path.to_owned(), source);
         // A file that is new on both sides has no common ancestor.
         let last = if self.last.contains_key(path) {
             self.directory.join(draft(path))
@@ -199,7 +196,7 @@ impl Merge<'_> {
         let file = self.directory.join(path);
         match fs::remove_file(&file) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(ReleaseError::Write { path: file, source });
+                return Err(ReleaseError::Write(file, source));
             }
             _ => {}
         }
@@ -214,9 +211,6 @@ impl Merge<'_> {
         let target = self.directory.join(path);
         let parent = target.parent().map_or(Ok(()), fs::create_dir_all);
         let moved = parent.and_then(|()| fs::rename(stage.join(path), &target));
-        moved.map_err(|source| ReleaseError::Write {
-            path: target,
-            source,
-        })
+        moved.map_err(|source| ReleaseError::Write(target, source))
     }
 }

@@ -13,7 +13,7 @@ impl SourceTree {
     pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>, ReleaseError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
-            |source| ReleaseError::Write { path, source }
+            |source| ReleaseError::Write(path, source)
         };
         check_empty(directory)?;
         let mut written = Vec::new();
@@ -47,10 +47,7 @@ pub fn check_empty(directory: &Path) -> Result<(), ReleaseError> {
         Err(error) => match error.kind() {
             ErrorKind::NotFound => Ok(()),
             ErrorKind::NotADirectory => Err(ReleaseError::NotEmpty(path())),
-            _ => Err(ReleaseError::Write {
-                path: path(),
-                source: error,
-            }),
+            _ => Err(ReleaseError::Write(path(), error)),
         },
     }
 }

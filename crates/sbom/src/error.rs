@@ -18,13 +18,8 @@ pub enum SbomError {
     #[error("program `{}` not found", .0.display())]
     Missing(PathBuf),
     /// The program cannot be started.
-    #[error("cannot run `{}`", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot run `{}`", .0.display())]
+    Start(PathBuf, #[source] io::Error),
     /// The program identifies itself as another program, or not at all.
     #[error("`{}` is not {name}", program.display())]
     OtherProgram {
@@ -58,24 +53,14 @@ pub enum SbomError {
         limit: u64,
     },
     /// The program succeeded, but its output cannot be parsed.
-    #[error("{name} printed something that cannot be understood")]
-    Printed {
-        /// The program.
-        name: &'static str,
-        /// The problem with the output.
-        source: serde_json::Error,
-    },
+    #[error("{0} printed something that cannot be understood")]
+    Printed(&'static str, #[source] serde_json::Error),
     /// An input file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The directory with the files of a run cannot be written.
-    #[error("cannot write to `{}`", directory.display())]
-    Scratch {
-        /// The directory.
-        directory: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot write to `{}`", .0.display())]
+    Scratch(PathBuf, #[source] io::Error),
     /// A document is not an SBOM of the expected format.
     #[error("it is no SBOM that can be read")]
     Document(#[source] serde_json::Error),
@@ -106,7 +91,7 @@ pub(crate) fn in_full(
 ) -> SbomError {
     match error {
         RunError::Missing => SbomError::Missing(program),
-        RunError::Start(source) => SbomError::Start { program, source },
+        RunError::Start(source) => SbomError::Start(program, source),
         RunError::Failed { said, .. } => SbomError::Failed {
             name,
             said: error_message(&said),

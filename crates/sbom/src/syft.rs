@@ -65,10 +65,7 @@ impl Syft {
         cancel: Cancel<'_>,
     ) -> Result<Vec<u8>, SbomError> {
         let layout = self.0.path("image");
-        lay_out(&layout, &image).map_err(|source| SbomError::Scratch {
-            directory: layout.clone(),
-            source,
-        })?;
+        lay_out(&layout, &image).map_err(|source| SbomError::Scratch(layout.clone(), source))?;
         let mut source = OsString::from("oci-dir:");
         source.push(&layout);
         let mut run = ToolRun::new(["scan".into(), source]);

@@ -100,14 +100,9 @@ impl Tool {
             }
             Ok(scratch)
         });
-        let scratch = scratch.map_err(|source| SbomError::Scratch {
-            directory: parent.to_owned(),
-            source,
-        })?;
-        let absolute = std::path::absolute(program).map_err(|source| SbomError::Start {
-            program: program.to_owned(),
-            source,
-        })?;
+        let scratch = scratch.map_err(|source| SbomError::Scratch(parent.to_owned(), source))?;
+        let absolute = std::path::absolute(program)
+            .map_err(|source| SbomError::Start(program.to_owned(), source))?;
         let mut tool = Self {
             name,
             program: absolute,
@@ -146,10 +141,8 @@ impl Tool {
     /// Writes a file in the private directory.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, SbomError> {
         let path = self.path(name);
-        fs::write(&path, bytes).map_err(|source| SbomError::Scratch {
-            directory: self.scratch.path().to_owned(),
-            source,
-        })?;
+        fs::write(&path, bytes)
+            .map_err(|source| SbomError::Scratch(self.scratch.path().to_owned(), source))?;
         Ok(path)
     }
 
@@ -190,7 +183,7 @@ impl Tool {
         said: &[u8],
     ) -> Result<T, SbomError> {
         let name = self.name;
-        serde_json::from_slice(said).map_err(|source| SbomError::Printed { name, source })
+        serde_json::from_slice(said).map_err(|source| SbomError::Printed(name, source))
     }
 }
 

@@ -36,13 +36,8 @@ pub enum PolicyError {
         source: KeyError,
     },
     /// Keys and a threshold that do not form a valid trust.
-    #[error("policy `{policy}` is not valid")]
-    Trust {
-        /// The policy.
-        policy: KubernetesName,
-        /// The cause.
-        source: TrustError,
-    },
+    #[error("policy `{0}` is not valid")]
+    Trust(KubernetesName, #[source] TrustError),
     /// A policy without keys or patterns, or with more than the limit.
     #[error("policy `{policy}` has {count} {what}; expected 1 to {most}")]
     Count {
@@ -107,10 +102,7 @@ impl Policy {
         Ok(Self {
             name: policy.clone(),
             solutions: spec.solutions.clone(),
-            trust: trust.map_err(|source| PolicyError::Trust {
-                policy: policy.clone(),
-                source,
-            })?,
+            trust: trust.map_err(|source| PolicyError::Trust(policy.clone(), source))?,
         })
     }
 
@@ -279,24 +271,15 @@ mod tests {
         let both = [one.clone(), two.clone()];
         assert!(matches!(
             refused(&document("a", &["x"], &both, 0)),
-            PolicyError::Trust {
-                source: TrustError::ThresholdMissing { keys: 2 },
-                ..
-            }
+            PolicyError::Trust(_, TrustError::ThresholdMissing(2))
         ));
         assert!(matches!(
             refused(&document("a", &["x"], &both, 3)),
-            PolicyError::Trust {
-                source: TrustError::ThresholdTooHigh { .. },
-                ..
-            }
+            PolicyError::Trust(_, TrustError::ThresholdTooHigh { .. })
         ));
         assert!(matches!(
             refused(&document("a", &["x"], &[one.clone(), one.clone()], 2)),
-            PolicyError::Trust {
-                source: TrustError::Repeated(_),
-                ..
-            }
+            PolicyError::Trust(_, TrustError::Repeated(_))
         ));
         assert!(matches!(
             refused(&document("a", &["x"], &[one, "x".to_owned()], 1)),

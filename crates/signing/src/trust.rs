@@ -26,11 +26,8 @@ pub enum TrustError {
     Repeated(KeyId),
     /// Multiple keys are given without a threshold. "Any of them" and "all of them" differ too much to assume a
     /// default.
-    #[error("{keys} keys are trusted: say how many of them must have signed")]
-    ThresholdMissing {
-        /// The number of keys.
-        keys: usize,
-    },
+    #[error("{0} keys are trusted: say how many of them must have signed")]
+    ThresholdMissing(usize),
     /// The threshold exceeds the number of keys.
     #[error("{threshold} signatures are required, but only {keys} keys are trusted")]
     ThresholdTooHigh {
@@ -95,7 +92,7 @@ impl Trust {
         let threshold = match (keys, threshold.map(NonZeroUsize::get)) {
             (0, _) => return Err(TrustError::Empty),
             (1, None) => 1,
-            (_, None) => return Err(TrustError::ThresholdMissing { keys }),
+            (_, None) => return Err(TrustError::ThresholdMissing(keys)),
             (_, Some(threshold)) if threshold > keys => {
                 return Err(TrustError::ThresholdTooHigh { threshold, keys });
             }
@@ -192,10 +189,7 @@ mod tests {
         assert_eq!(new(&[&a], 0), Ok(1));
         assert_eq!(new(&[&a], 1), Ok(1));
         assert_eq!(new(&[&a, &a], 1), Err(TrustError::Repeated(a.id())));
-        assert_eq!(
-            new(&[&a, &b], 0),
-            Err(TrustError::ThresholdMissing { keys: 2 })
-        );
+        assert_eq!(new(&[&a, &b], 0), Err(TrustError::ThresholdMissing(2)));
         assert_eq!(new(&[&a, &b], 1), Ok(1));
         assert_eq!(new(&[&a, &b], 2), Ok(2));
         let too_high = TrustError::ThresholdTooHigh {

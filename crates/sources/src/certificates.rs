@@ -72,13 +72,8 @@ pub enum CertificatesError {
     #[error(transparent)]
     File(#[from] OwnedError),
     /// The directory cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Io {
-        /// The directory, or a link in it.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot read `{}`", .0.display())]
+    Io(PathBuf, #[source] io::Error),
     /// The directory has more files than the limit.
     #[error("`{}` has more than {max} files", .0.display(), max = limits::CERTIFICATE_FILES)]
     Many(PathBuf),
@@ -92,13 +87,8 @@ pub enum CertificatesError {
     #[error("`{}` is missing: a client certificate needs both files of its pair", .0.display())]
     Half(PathBuf),
     /// A certificate and a key do not belong together.
-    #[error("cannot use `{}` and its key", path.display())]
-    Identity {
-        /// The certificate.
-        path: PathBuf,
-        /// The cause.
-        source: IdentityError,
-    },
+    #[error("cannot use `{}` and its key", .0.display())]
+    Identity(PathBuf, #[source] IdentityError),
 }
 
 impl CertificateFolders {
@@ -155,10 +145,7 @@ fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesEr
 }
 
 fn list(folder: &Path) -> Result<Vec<PathBuf>, CertificatesError> {
-    let failed = |source| CertificatesError::Io {
-        path: folder.to_owned(),
-        source,
-    };
+    let failed = |source| CertificatesError::Io(folder.to_owned(), source);
     let entries = fs::read_dir(folder).map_err(failed)?;
     // One more than the limit is sufficient to detect an excess.
     let entries = entries.take(limits::CERTIFICATE_FILES + 1);
@@ -184,10 +171,7 @@ fn pair(
     if let Some(half) = missing {
         return Err(CertificatesError::Half(half.to_owned()));
     }
-    let unusable = |source| CertificatesError::Identity {
-        path: certificate.to_owned(),
-        source,
-    };
+    let unusable = |source| CertificatesError::Identity(certificate.to_owned(), source);
     let text = String::from_utf8(contents(&key, user)?);
     let identity = ClientIdentity {
         certificate: contents(certificate, user)?,
@@ -199,10 +183,7 @@ fn pair(
 
 /// Reads a file or the target of a link.
 fn contents(file: &Path, user: u32) -> Result<Vec<u8>, CertificatesError> {
-    let failed = |source| CertificatesError::Io {
-        path: file.to_owned(),
-        source,
-    };
+    let failed = |source| CertificatesError::Io(file.to_owned(), source);
     let place = fs::canonicalize(file).map_err(failed)?;
     // The directory of a link's target must be protected like that of the link.
     if let Some(folder) = place.parent() {

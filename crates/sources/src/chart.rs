@@ -65,10 +65,7 @@ impl Artifact {
     }
 
     fn unusable(&self, problem: ArtifactProblem) -> SourceError {
-        SourceError::Artifact {
-            name: self.name.clone(),
-            source: Box::new(problem),
-        }
+        SourceError::Artifact(self.name.clone(), Box::new(problem))
     }
 }
 
@@ -112,7 +109,7 @@ pub fn repository_provenance(
     }
     match network.file(&site, &format!("{url}.prov"), limits::PROVENANCE) {
         Ok(bytes) => Ok(Some(bytes.to_vec())),
-        Err(SourceError::Registry(registry::Error::Missing { .. })) => Ok(None),
+        Err(SourceError::Registry(registry::Error::Missing(..))) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -126,9 +123,6 @@ fn find_in_index(
     let site = network.site(url)?;
     let index = network.index(url, &site)?;
     let listed = charts::find(&index, name, version);
-    let listed = listed.map_err(|source| SourceError::Index {
-        file: INDEX,
-        source: Box::new(source),
-    })?;
+    let listed = listed.map_err(|source| SourceError::Index(INDEX, Box::new(source)))?;
     Ok((site, listed))
 }

@@ -14,13 +14,8 @@ use files::ReadError;
 #[derive(Debug, thiserror::Error)]
 pub enum TarError {
     /// An operation of the file system failed.
-    #[error("it cannot be read at byte {at}")]
-    Io {
-        /// The offset of the bytes that could not be read.
-        at: u64,
-        /// The reason.
-        source: io::Error,
-    },
+    #[error("it cannot be read at byte {0}")]
+    Io(u64, #[source] io::Error),
     /// The file is not a tar file, or is damaged.
     #[error("it is not a tar file, or is damaged: {problem} at byte {at}")]
     Header {
@@ -30,11 +25,8 @@ pub enum TarError {
         problem: &'static str,
     },
     /// The file ends in the middle of an entry.
-    #[error("it is truncated: the entry at byte {at} extends past the end")]
-    CutOff {
-        /// The offset of the entry.
-        at: u64,
-    },
+    #[error("it is truncated: the entry at byte {0} extends past the end")]
+    CutOff(u64),
     /// The tar exceeds a limit.
     #[error("it has more than {max} {what}")]
     Limit {
@@ -93,15 +85,15 @@ impl SourceError {
     #[must_use]
     pub fn is_of_source(&self) -> bool {
         match self {
-            Self::Read(error) => error.is_missing() || !matches!(error, ReadError::Io { .. }),
-            Self::Tar { source, .. } => !matches!(source, TarError::Io { .. }),
-            Self::Registry(error) => matches!(error, registry::Error::Missing { .. }),
+            Self::Read(error) => error.is_missing() || !matches!(error, ReadError::Io(..)),
+            Self::Tar(_, source) => !matches!(source, TarError::Io(..)),
+            Self::Registry(error) => matches!(error, registry::Error::Missing(..)),
             Self::Cache(_)
             | Self::Interrupted(_)
-            | Self::Logins { .. }
+            | Self::Logins(..)
             | Self::Certificates(_)
-            | Self::Artifact { .. }
-            | Self::Index { .. }
+            | Self::Artifact(..)
+            | Self::Index(..)
             | Self::ChartDigest { .. }
             | Self::ChartName(_)
             | Self::NoEngine
@@ -117,14 +109,14 @@ impl SourceError {
             | Self::NotALayout(_)
             | Self::LayoutVersion { .. }
             | Self::NotADirectoryTransport(_)
-            | Self::Json { .. }
+            | Self::Json(..)
             | Self::Empty(_)
             | Self::Ambiguous { .. }
             | Self::MissingPath { .. }
             | Self::NoSuchTag { .. }
             | Self::TagTwice { .. }
-            | Self::Digest { .. }
-            | Self::Document { .. }
+            | Self::Digest(..)
+            | Self::Document(..)
             | Self::MediaType { .. }
             | Self::MissingDocument { .. }
             | Self::MissingBlob { .. }
@@ -137,11 +129,11 @@ impl SourceError {
             | Self::OtherSubject { .. }
             | Self::ReferrerSize { .. }
             | Self::EmptyIndex(_)
-            | Self::Depth { .. }
+            | Self::Depth(..)
             | Self::Documents
             | Self::Contents
             | Self::DocumentBytes
-            | Self::Config { .. }
+            | Self::Config(..)
             | Self::NoSuchPlatform { .. }
             | Self::OtherPlatform { .. } => true,
         }
@@ -167,32 +159,17 @@ pub enum SourceError {
     #[error(transparent)]
     Address(#[from] registry::AddressError),
     /// The file with logins cannot be used.
-    #[error("cannot use the logins in `{}`", path.display())]
-    Logins {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: registry::CredentialsError,
-    },
+    #[error("cannot use the logins in `{}`", .0.display())]
+    Logins(PathBuf, #[source] registry::CredentialsError),
     /// The certificates of a registry cannot be used.
     #[error(transparent)]
     Certificates(#[from] CertificatesError),
     /// The artifact in the registry is not a chart.
-    #[error("`{}` cannot be packed as a chart", name.display())]
-    Artifact {
-        /// The name for messages.
-        name: PathBuf,
-        /// The reason.
-        source: Box<charts::ArtifactProblem>,
-    },
+    #[error("`{}` cannot be packed as a chart", .0.display())]
+    Artifact(PathBuf, #[source] Box<charts::ArtifactProblem>),
     /// The index of a chart repository does not lead to the chart.
-    #[error("`{file}` of the repository of charts cannot be used")]
-    Index {
-        /// The index.
-        file: &'static str,
-        /// The reason.
-        source: Box<charts::IndexProblem>,
-    },
+    #[error("`{0}` of the repository of charts cannot be used")]
+    Index(&'static str, #[source] Box<charts::IndexProblem>),
     /// The archive of a chart does not match the digest in the index of its repository.
     #[error("its archive has digest {found}, and the repository's index says {expected}")]
     ChartDigest {
@@ -214,13 +191,8 @@ pub enum SourceError {
     #[error("cannot wait for the network")]
     Runtime(#[source] io::Error),
     /// The file is not a tar file that can be read.
-    #[error("cannot read the contents of `{}`", path.display())]
-    Tar {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: TarError,
-    },
+    #[error("cannot read the contents of `{}`", .0.display())]
+    Tar(PathBuf, #[source] TarError),
     /// The tar file lacks a file that its documents refer to.
     #[error("`{}` has no `{name}`; save the image again", path.display())]
     NotInTar {
@@ -293,13 +265,8 @@ pub enum SourceError {
     #[error("`{}` does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes", .0.display())]
     NotADirectoryTransport(PathBuf),
     /// A JSON file other than an image document cannot be parsed.
-    #[error("`{}` cannot be parsed", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: schemas::json::JsonError,
-    },
+    #[error("`{}` cannot be parsed", .0.display())]
+    Json(PathBuf, #[source] schemas::json::JsonError),
     /// The layout contains no images.
     #[error("`{}` names no image", .0.display())]
     Empty(PathBuf),
@@ -344,21 +311,11 @@ pub enum SourceError {
         tag: String,
     },
     /// A digest uses another algorithm than SHA-256.
-    #[error("`{}` refers to content by an invalid digest", path.display())]
-    Digest {
-        /// The layout's `index.json`.
-        path: PathBuf,
-        /// The reason.
-        source: DigestError,
-    },
+    #[error("`{}` refers to content by an invalid digest", .0.display())]
+    Digest(PathBuf, #[source] DigestError),
     /// A document is not an image manifest or index.
-    #[error("`{}` is not an image manifest or index that can be packed", path.display())]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: ImageDocumentError,
-    },
+    #[error("`{}` is not an image manifest or index that can be packed", .0.display())]
+    Document(PathBuf, #[source] ImageDocumentError),
     /// The media types in a document and in its descriptor differ.
     #[error("`{}` is of type `{found}`, but what refers to it says `{expected}`", path.display())]
     MediaType {
@@ -442,11 +399,8 @@ pub enum SourceError {
     #[error("index {0} lists no manifest, so there is no image to run")]
     EmptyIndex(Digest),
     /// The indexes are nested too deeply.
-    #[error("index {digest} is nested more than {max} indexes deep", max = schemas::limits::INDEX_DEPTH)]
-    Depth {
-        /// The index or manifest.
-        digest: Digest,
-    },
+    #[error("index {0} is nested more than {max} indexes deep", max = schemas::limits::INDEX_DEPTH)]
+    Depth(Digest),
     /// The image has more manifests than the limit.
     #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
     Documents,
@@ -457,13 +411,8 @@ pub enum SourceError {
     #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]
     DocumentBytes,
     /// The configuration does not state the platform of the image.
-    #[error("`{}` does not name the image's platform; leave out `platforms`", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: schemas::json::JsonError,
-    },
+    #[error("`{}` does not name the image's platform; leave out `platforms`", .0.display())]
+    Config(PathBuf, #[source] schemas::json::JsonError),
     /// The image does not support a requested platform.
     #[error("has no platform `{wanted}`; it has: {available}")]
     NoSuchPlatform {

@@ -134,10 +134,7 @@ impl<'a> SourceNetwork<'a> {
             if !path.exists() {
                 continue;
             }
-            let unusable = |source| SourceError::Logins {
-                path: path.clone(),
-                source,
-            };
+            let unusable = |source| SourceError::Logins(path.clone(), source);
             if !read.contains_key(path) {
                 let config = files::read(path, registry::limits::CREDENTIALS_FILE as u64)?;
                 let logins = Logins::from_slice(&config).map_err(unusable)?;
@@ -227,7 +224,7 @@ impl<'a> SourceNetwork<'a> {
         reference: &Reference,
     ) -> Result<Option<RegistryManifest>, registry::Error> {
         match self.ask(origin, reference).await {
-            Err(registry::Error::Missing { .. }) => Ok(None),
+            Err(registry::Error::Missing(..)) => Ok(None),
             found => found.map(Some),
         }
     }

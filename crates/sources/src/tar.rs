@@ -107,15 +107,12 @@ impl Tar {
     /// Fills `buf` with the bytes at an offset in the tar.
     pub(crate) fn read_at(&self, buf: &mut [u8], at: u64) -> Result<(), SourceError> {
         let read = self.file.read_exact_at(buf, at);
-        read.map_err(|source| refused(&self.path, TarError::Io { at, source }))
+        read.map_err(|source| refused(&self.path, TarError::Io(at, source)))
     }
 }
 
 fn refused(path: &Path, source: TarError) -> SourceError {
-    SourceError::Tar {
-        path: path.to_owned(),
-        source,
-    }
+    SourceError::Tar(path.to_owned(), source)
 }
 
 type TarReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
@@ -291,10 +288,10 @@ impl TarScan<'_> {
 
     fn fill(&self, buf: &mut [u8], begin: u64) -> Result<(), TarError> {
         if self.size - self.at < buf.len() as u64 {
-            return Err(TarError::CutOff { at: begin });
+            return Err(TarError::CutOff(begin));
         }
         let at = self.at;
-        (self.read)(buf, at).map_err(|source| TarError::Io { at, source })
+        (self.read)(buf, at).map_err(|source| TarError::Io(at, source))
     }
 
     /// Reads the data of an extended header.
@@ -323,7 +320,7 @@ impl TarScan<'_> {
     fn skip(&mut self, begin: u64, size: u64) -> Result<(), TarError> {
         let left = self.size - self.at;
         if size > left {
-            return Err(TarError::CutOff { at: begin });
+            return Err(TarError::CutOff(begin));
         }
         let filled = size.next_multiple_of(BLOCK as u64);
         self.at += filled.min(left);

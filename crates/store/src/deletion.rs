@@ -182,7 +182,7 @@ impl StoredManifests {
                 let mut left: Vec<String> = left.collect();
                 left.sort();
                 let source = Box::new(source);
-                return Err(Error::NotFreed { left, source }.into());
+                return Err(Error::NotFreed(left, source).into());
             }
             left = refused;
         }

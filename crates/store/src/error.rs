@@ -23,13 +23,8 @@ pub enum Error {
     #[error("cannot read the archive")]
     Archive(#[from] archive::OpenError),
     /// The fetched blobs cannot be stored.
-    #[error("cannot use a file in `{}`", directory.display())]
-    Scratch {
-        /// The directory.
-        directory: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    #[error("cannot use a file in `{}`", .0.display())]
+    Scratch(PathBuf, #[source] std::io::Error),
     /// The content is listed in the archive but is not in its file.
     #[error("{0} is not in it")]
     NotInArchive(Digest),
@@ -39,14 +34,10 @@ pub enum Error {
     /// Some of the images could not be pushed.
     #[error("not all images were pushed")]
     Push(Box<PushFailure>),
-    /// Some manifests of a version cannot be deleted from the registry. The version's record is kept.
-    #[error("the registry still has {}", list_names(left.clone()))]
-    NotFreed {
-        /// Each manifest, as `HOST/REPOSITORY@DIGEST`; never empty.
-        left: Vec<String>,
-        /// The cause for the last of them.
-        source: Box<registry::Error>,
-    },
+    /// Some manifests of a version, given as `HOST/REPOSITORY@DIGEST`, cannot be deleted from the registry. The
+    /// version's record is kept. The cause is that of the last manifest.
+    #[error("the registry still has {}", list_names(.0.clone()))]
+    NotFreed(Vec<String>, #[source] Box<registry::Error>),
     /// A registry has more content than this program compares.
     #[error("{registry} has more than {limit} {what}")]
     KeepsMuch {

@@ -172,7 +172,7 @@ pub async fn program(
 async fn pull(client: &Client, id: &str, blobs: Vec<BlobPull>) -> Result<(), Error> {
     let pulled = registry::pull(client, blobs, &|_| ()).await;
     pulled.map_err(|failed| match failed.error {
-        registry::Error::Missing { .. } => lost(client, id),
+        registry::Error::Missing(..) => lost(client, id),
         other => other.into(),
     })
 }
@@ -187,7 +187,7 @@ fn lost(client: &Client, what: &str) -> Error {
 
 fn failed(scratch: &Path, source: io::Error) -> Error {
     let directory = scratch.to_owned();
-    Error::Scratch { directory, source }
+    Error::Scratch(directory, source)
 }
 
 impl Fetching<'_> {

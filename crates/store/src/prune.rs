@@ -109,11 +109,8 @@ pub enum PruneObstacle {
         why: String,
     },
     /// No record names any version in the registry, probably because the records are those of another cluster.
-    #[error("no record of the cluster names a version that {registry} has")]
-    NoRecord {
-        /// The registry, with its prefix.
-        registry: String,
-    },
+    #[error("no record of the cluster names a version that {0} has")]
+    NoRecord(String),
     /// The registry or the imports have changed since the plan.
     #[error("the content of the registry or the imported versions have changed since")]
     Changed,
@@ -192,7 +189,7 @@ impl RetainedVersions {
             .collect();
         if !free.is_empty() && free.len() == self.versions.len() {
             let registry = client.address().to_string();
-            return Err(PruneObstacle::NoRecord { registry });
+            return Err(PruneObstacle::NoRecord(registry));
         }
         Ok(free)
     }
@@ -517,7 +514,7 @@ mod tests {
         ] {
             match (stock(versions).find_unneeded(&client()), expected) {
                 (Ok(found), Some(expected)) => assert_eq!(found, ids(expected)),
-                (Err(PruneObstacle::NoRecord { registry }), None) => assert_eq!(registry, REGISTRY),
+                (Err(PruneObstacle::NoRecord(registry)), None) => assert_eq!(registry, REGISTRY),
                 (found, expected) => panic!("{found:?}, expected {expected:?}"),
             }
         }

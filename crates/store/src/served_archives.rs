@@ -19,13 +19,8 @@ use crate::served_content::list_served_content;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// An archive or a directory of archives cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Read {
-        /// The path that cannot be read.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    #[error("cannot read `{}`", .0.display())]
+    Read(PathBuf, #[source] io::Error),
     /// More archives are found than the limit.
     #[error("{0} archives are found; at most {max} are served", max = limits::SERVED)]
     TooMany(usize),
@@ -278,7 +273,7 @@ impl Archives {
 
 fn cannot_read(path: &Path, source: io::Error) -> ServeError {
     let path = path.to_owned();
-    ServeError::Read { path, source }
+    ServeError::Read(path, source)
 }
 
 fn in_directory(directory: &Path) -> io::Result<BTreeSet<PathBuf>> {

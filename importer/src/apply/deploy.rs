@@ -307,10 +307,7 @@ fn is_for_good(error: &Error) -> bool {
     match error {
         Error::Unserved { .. }
         | Error::Unready { .. }
-        | Error::Helm {
-            source: helm::HelmError::Failed { .. } | helm::HelmError::TooLong { .. },
-            ..
-        } => true,
+        | Error::Helm(_, helm::HelmError::Failed { .. } | helm::HelmError::TooLong { .. }) => true,
         Error::Cluster(error) => {
             matches!(
                 error,

@@ -368,10 +368,7 @@ impl Cleanup {
             }
             let settled = settle(leased, wave[0].recorded.stage, objects.iter(), wait);
             settled.await.map_err(|error| match error {
-                Error::Cluster(source) => Error::Cleanup {
-                    solution: solution.clone(),
-                    source: Box::new(source),
-                },
+                Error::Cluster(source) => Error::Cleanup(solution.clone(), Box::new(source)),
                 other => other,
             })?;
         }

@@ -335,7 +335,7 @@ impl Ready<'_> {
         let written = home.write(name, stream.as_bytes());
         written.map_err(|source| {
             let program = self.asked.request.helm.renderer.0.clone();
-            failed(release, HelmError::Run { program, source })
+            failed(release, HelmError::Run(program, source))
         })?;
         let (renderer, mut arguments) = self.asked.request.helm.renderer.clone();
         arguments.push(home.path("").into());
@@ -512,10 +512,7 @@ fn of_helm(release: &ReleaseEntry) -> Release<'_> {
 }
 
 fn failed(release: &ReleaseEntry, source: HelmError) -> Error {
-    Error::Helm {
-        release: release.to_string(),
-        source,
-    }
+    Error::Helm(release.to_string(), source)
 }
 
 /// Returns the record of a release in the inventory before this change, or the release itself if it is not recorded

@@ -149,12 +149,12 @@ pub(crate) fn error(mut error: Error, hidden: &HiddenTexts) -> Error {
 fn cover(error: &mut Error, reword: Redact<'_>) {
     match error {
         Error::Cluster(error) => error.reword(reword),
-        Error::Cleanup { source, .. } => source.reword(reword),
+        Error::Cleanup(_, source) => source.reword(reword),
         Error::Unready { source, said, .. } => {
             source.reword(reword);
             helm(said, reword);
         }
-        Error::Helm { source, .. } => helm(source, reword),
+        Error::Helm(_, source) => helm(source, reword),
         Error::Unpulled(unpulled) => unpulled.source.reword(reword),
         Error::RolledBack { source, .. } | Error::Mixed { source, .. } => cover(source, reword),
         Error::NotRolledBack {
@@ -171,16 +171,16 @@ fn cover(error: &mut Error, reword: Redact<'_>) {
         | Error::Registry(_)
         | Error::Shelf(_)
         | Error::Object(_)
-        | Error::Record { .. }
+        | Error::Record(..)
         | Error::Format { .. }
-        | Error::Name { .. }
-        | Error::Site { .. }
-        | Error::Rules { .. }
+        | Error::Name(..)
+        | Error::Site(..)
+        | Error::Rules(..)
         | Error::Repository(_)
         | Error::Expand(_)
         | Error::Placeholder(_)
-        | Error::Release { .. }
-        | Error::Rendered { .. }
+        | Error::Release(..)
+        | Error::Rendered(..)
         | Error::NoIdentity
         | Error::Password
         | Error::Sensitive(_)
@@ -194,7 +194,7 @@ fn cover(error: &mut Error, reword: Redact<'_>) {
 fn helm(error: &mut HelmError, reword: Redact<'_>) {
     match error {
         HelmError::Failed { said, .. } => said.reword(reword),
-        HelmError::Printed { source, .. } => {
+        HelmError::Printed(_, source) => {
             *source = serde_json::Error::custom(reword(&source.to_string()));
         }
         _ => {}
@@ -268,14 +268,14 @@ mod veil_tests {
         };
         let errors = [
             refused(),
-            Error::Helm {
-                release: "release web".to_owned(),
-                source: HelmError::Failed {
+            Error::Helm(
+                "release web".to_owned(),
+                HelmError::Failed {
                     program: "helm",
                     verb: "upgrade",
                     said: format!("execution error: `{SECRET}` is too short"),
                 },
-            },
+            ),
             Error::RolledBack {
                 version: two.clone(),
                 previous: one.clone(),
@@ -287,10 +287,7 @@ mod veil_tests {
                 restoring: Box::new(refused()),
                 source: Box::new(refused()),
             },
-            Error::Cleanup {
-                solution: "shop".parse().unwrap(),
-                source: Box::new(invalid()),
-            },
+            Error::Cleanup("shop".parse().unwrap(), Box::new(invalid())),
         ];
         for error in errors {
             let error = super::error(error, &hidden());

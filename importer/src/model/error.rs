@@ -32,13 +32,8 @@ pub enum Error {
     #[error("cannot build an object for the cluster")]
     Object(#[from] kubernetes::ObjectError),
     /// A record in the cluster cannot be read.
-    #[error("cannot read the record in {object}")]
-    Record {
-        /// The object with the record.
-        object: String,
-        /// The error of the JSON parser.
-        source: schemas::json::JsonError,
-    },
+    #[error("cannot read the record in {0}")]
+    Record(String, #[source] schemas::json::JsonError),
     /// A record in the cluster was written in the format of a newer program.
     #[error("cannot read the record in {object}: unknown format {format}")]
     Format {
@@ -48,29 +43,14 @@ pub enum Error {
         format: String,
     },
     /// A name in an object of the cluster is invalid.
-    #[error("cannot read {object}")]
-    Name {
-        /// The object.
-        object: String,
-        /// The error in the name.
-        source: NameError,
-    },
+    #[error("cannot read {0}")]
+    Name(String, #[source] NameError),
     /// A site file in the cluster is invalid.
-    #[error("cannot use {file}")]
-    Site {
-        /// The name of the file in messages.
-        file: String,
-        /// The error in the file.
-        source: Box<crate::SiteFileError>,
-    },
+    #[error("cannot use {0}")]
+    Site(String, #[source] Box<crate::SiteFileError>),
     /// The rules of a role cannot be read.
-    #[error("cannot read the rules of {object}")]
-    Rules {
-        /// The role.
-        object: String,
-        /// The error of the parser.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    #[error("cannot read the rules of {0}")]
+    Rules(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The repository name of an image is too long or invalid.
     #[error("cannot derive valid repository names for the images")]
     Repository(#[from] registry::AddressError),
@@ -123,29 +103,14 @@ pub enum Error {
     #[error("cannot replace a placeholder")]
     Placeholder(#[from] manifests::ResolveError),
     /// The stored record of a Helm release cannot be read.
-    #[error("cannot read the Helm release in {object}")]
-    Release {
-        /// The Secret.
-        object: String,
-        /// The error in the stored record.
-        source: helm::StoredError,
-    },
+    #[error("cannot read the Helm release in {0}")]
+    Release(String, #[source] helm::StoredError),
     /// The rendered objects of a chart, or those that Helm has stored, cannot be read.
-    #[error("cannot read the objects of the {release}")]
-    Rendered {
-        /// The release.
-        release: String,
-        /// The error in the rendered objects.
-        source: manifests::RenderedError,
-    },
+    #[error("cannot read the objects of the {0}")]
+    Rendered(String, #[source] manifests::RenderedError),
     /// Helm failed to change a release, or could not be run.
-    #[error("cannot change the {release} as planned")]
-    Helm {
-        /// The release.
-        release: String,
-        /// The error of Helm, or the reason why it could not be run.
-        source: helm::HelmError,
-    },
+    #[error("cannot change the {0} as planned")]
+    Helm(String, #[source] helm::HelmError),
     /// A release did not become ready.
     #[error("the {release} did not become ready ({said})")]
     Unready {
@@ -167,13 +132,8 @@ pub enum Error {
         lacking: String,
     },
     /// The sets that a Solution applies before its removal did not finish. Nothing of the Solution was removed.
-    #[error("cannot remove {solution}: the sets of manifests for the removal did not finish")]
-    Cleanup {
-        /// The Solution.
-        solution: schemas::SolutionName,
-        /// The reason why they did not finish.
-        source: Box<kubernetes::Error>,
-    },
+    #[error("cannot remove {0}: the sets of manifests for the removal did not finish")]
+    Cleanup(schemas::SolutionName, #[source] Box<kubernetes::Error>),
     /// The cluster has no namespace `kube-system`, whose uid identifies it in plans.
     #[error("cannot identify the cluster: it has no namespace kube-system")]
     NoIdentity,

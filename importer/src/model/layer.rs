@@ -25,24 +25,14 @@ pub enum SiteFileError {
     #[error(transparent)]
     Document(#[from] SiteError),
     /// The address of a registry is invalid.
-    #[error("cannot use `{field}`")]
-    Address {
-        /// The field that names the registry.
-        field: &'static str,
-        /// The error in the address.
-        source: AddressError,
-    },
+    #[error("cannot use `{0}`")]
+    Address(&'static str, #[source] AddressError),
     /// A file for one environment sets a field of the default file.
     #[error("`{0}` applies to all environments and belongs in the default file")]
     DefaultOnly(&'static str),
     /// A patch is invalid.
-    #[error("cannot use {of}")]
-    Patch {
-        /// The patch, as messages call it.
-        of: String,
-        /// The error in the patch.
-        source: Box<PatchError>,
-    },
+    #[error("cannot use {0}")]
+    Patch(String, #[source] Box<PatchError>),
     /// The text is not PEM, or is something other than certificates.
     #[error("`certificateAuthority` contains no certificate")]
     NoCertificate,
@@ -62,7 +52,7 @@ impl SiteLayer {
     /// Returns a layer for all environments.
     pub(crate) fn new(name: String, spec: SiteSpec) -> Result<Self, SiteFileError> {
         let address = |field, address: &Option<String>| {
-            let wrong = |source| SiteFileError::Address { field, source };
+            let wrong = |source| SiteFileError::Address(field, source);
             let parsed = address.as_ref().map(|text| text.parse()).transpose();
             parsed.map_err(wrong)
         };
@@ -70,9 +60,11 @@ impl SiteLayer {
         let pull_registry = address("pullRegistry", &spec.pull_registry)?;
         for (solution, patches) in &spec.patches {
             for (index, patch) in patches.iter().enumerate() {
-                let wrong = |source| SiteFileError::Patch {
-                    of: format!("patch {} for {solution}", index + 1),
-                    source: Box::new(source),
+                let wrong = |source| {
+                    SiteFileError::Patch(
+                        format!("patch {} for {solution}", index + 1),
+                        Box::new(source),
+                    )
                 };
                 CheckedPatch::new(patch).map_err(wrong)?;
             }

@@ -128,9 +128,8 @@ fn granted(objects: &[Object], roles: &[Object]) -> Result<GrantedRights, Error>
     let objects: Vec<&Value> = objects.map(Object::as_value).collect();
     let roles: Vec<&Value> = roles.map(Object::as_value).collect();
     let granted = rules::grants(&objects, &roles);
-    granted.map_err(|UnreadableRole { role, problem }| Error::Rules {
-        object: role.to_string(),
-        source: Box::new(problem),
+    granted.map_err(|UnreadableRole { role, problem }| {
+        Error::Rules(role.to_string(), Box::new(problem))
     })
 }
 

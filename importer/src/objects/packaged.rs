@@ -347,7 +347,7 @@ impl PackagedInput<'_> {
         let (solution, namespace) = (self.asked.id.name(), &self.place.namespace);
         match Cleanup::read(self.cluster, solution, namespace).await {
             // An unreadable record is replaced.
-            Err(Error::Record { .. }) => Ok(true),
+            Err(Error::Record(..)) => Ok(true),
             kept => Ok(kept?.as_ref() != Some(cleanup)),
         }
     }

@@ -54,26 +54,15 @@ pub struct LeftSecret {
 pub enum HandoverProblem {
     /// An object other than a Secret contains a sensitive value.
     #[error(
-        "{object} contains a sensitive value that everyone with read access to the registry could read"
+        "{0} contains a sensitive value that everyone with read access to the registry could read"
     )]
-    Sensitive {
-        /// The object.
-        object: String,
-    },
+    Sensitive(String),
     /// The value differs in each rendering, and no record of the first one exists.
-    #[error(
-        "{object} contains a random value that differs in each rendering and would not be stored"
-    )]
-    Random {
-        /// The object.
-        object: String,
-    },
-    /// The templates of a chart have read an object outside the environment.
-    #[error("{read}, and everyone with read access to the registry could read the result")]
-    Read {
-        /// The release, and the object that its templates read.
-        read: String,
-    },
+    #[error("{0} contains a random value that differs in each rendering and would not be stored")]
+    Random(String),
+    /// The templates of a chart have read an object outside the environment. The text names the release and the object.
+    #[error("{0}, and everyone with read access to the registry could read the result")]
+    Read(String),
 }
 
 impl RenderedManifests {
@@ -83,7 +72,7 @@ impl RenderedManifests {
         let namespace = self.namespace.as_str();
         let reads = self.reads.into_iter();
         let mut problems: Vec<HandoverProblem> =
-            reads.map(|read| HandoverProblem::Read { read }).collect();
+            reads.map(|read| HandoverProblem::Read(read)).collect();
         let mut handover = Handover::default();
         for mut manifest in self.manifests {
             let object = Object::new(manifest.object.clone())?;
@@ -102,11 +91,11 @@ impl RenderedManifests {
                 continue;
             }
             if manifest.masked {
-                problems.push(HandoverProblem::Sensitive { object: name });
+                problems.push(HandoverProblem::Sensitive(name));
                 continue;
             }
             if manifest.random {
-                problems.push(HandoverProblem::Random { object: name });
+                problems.push(HandoverProblem::Random(name));
                 continue;
             }
             if comes {
@@ -295,12 +284,8 @@ mod tests {
             ..map("b", &json!({}))
         };
         let refused = rendered(vec![masked, random, map("c", &json!({}))]);
-        let sensitive = HandoverProblem::Sensitive {
-            object: "ConfigMap prod/a".to_owned(),
-        };
-        let random = HandoverProblem::Random {
-            object: "ConfigMap prod/b".to_owned(),
-        };
+        let sensitive = HandoverProblem::Sensitive("ConfigMap prod/a".to_owned());
+        let random = HandoverProblem::Random("ConfigMap prod/b".to_owned());
         assert_eq!(refused.hand_over().unwrap(), Err(vec![sensitive, random]));
     }
 
@@ -311,7 +296,7 @@ mod tests {
             reads: vec![read.clone()],
             ..rendered(vec![map("a", &json!({}))])
         };
-        let expected = Err(vec![HandoverProblem::Read { read }]);
+        let expected = Err(vec![HandoverProblem::Read(read)]);
         assert_eq!(refused.hand_over().unwrap(), expected);
     }
 

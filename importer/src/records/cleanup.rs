@@ -84,10 +84,8 @@ impl Cleanup {
     pub(crate) fn parse(secret: &Object) -> Result<Self, Error> {
         let coded = secret.as_value()["data"][KEY].as_str().unwrap_or_default();
         let text = STANDARD.decode(coded).unwrap_or_default();
-        json::from_slice(&text).map_err(|source| Error::Record {
-            object: secret.reference().to_string(),
-            source,
-        })
+        json::from_slice(&text)
+            .map_err(|source| Error::Record(secret.reference().to_string(), source))
     }
 
     /// Returns the names of all objects.

@@ -133,10 +133,9 @@ impl RememberedSigners {
         let mut memory = BTreeMap::new();
         let data = object.as_value()["data"].as_object();
         for (key, _) in data.into_iter().flatten() {
-            let name = key.parse().map_err(|source| Error::Name {
-                object: object.reference().to_string(),
-                source,
-            })?;
+            let name = key
+                .parse()
+                .map_err(|source| Error::Name(object.reference().to_string(), source))?;
             memory.insert(name, parse(object, key)?);
         }
         Ok(Self(memory))

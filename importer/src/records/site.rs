@@ -240,7 +240,7 @@ fn kept(text: String, environment: Option<EnvironmentName>) -> Result<SiteFile, 
 
 fn unusable(file: String, source: SiteFileError) -> Error {
     let source = Box::new(source);
-    Error::Site { file, source }
+    Error::Site(file, source)
 }
 
 /// A value that a site chose.

@@ -72,10 +72,8 @@ pub(crate) fn reference(name: &str) -> ObjectRef {
 /// Parses the strict JSON under a data key.
 pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T, Error> {
     let text = object.as_value()["data"][key].as_str().unwrap_or_default();
-    json::from_slice(text.as_bytes()).map_err(|source| Error::Record {
-        object: object.reference().to_string(),
-        source,
-    })
+    json::from_slice(text.as_bytes())
+        .map_err(|source| Error::Record(object.reference().to_string(), source))
 }
 
 /// Returns the record in a ConfigMap. `former` is the data key of records without a format. An unknown format is an
@@ -202,9 +200,6 @@ mod tests {
         assert_eq!(read(map).unwrap(), 7);
         // A program that does not know formats reads this key.
         let map = Object::new(record("a", json!({}), &7)).unwrap();
-        assert!(matches!(
-            parse::<u32>(&map, FORMER),
-            Err(Error::Record { .. })
-        ));
+        assert!(matches!(parse::<u32>(&map, FORMER), Err(Error::Record(..))));
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn effective_trust(
 /// Refuses the path of a missing archive, before keys are read.
 pub(super) fn present(archive: &Path) -> Result<(), Failure> {
     match Medium::probe(archive) {
-        Err(error @ OpenError::Open { .. }) => Err(cannot("check", archive)(error)),
+        Err(error @ OpenError::Open(..)) => Err(cannot("check", archive)(error)),
         // An existing file that is no archive is reported by the check.
         _ => Ok(()),
     }

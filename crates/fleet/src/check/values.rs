@@ -120,7 +120,7 @@ impl Judging<'_> {
 
     fn unreadable(&mut self, text: &str, path: &str, source: ExpressionError) {
         let text = text.to_owned();
-        self.wrong(path, FleetFault::Expression { text, source });
+        self.wrong(path, FleetFault::Expression(text, source));
     }
 
     fn is_fact(&self, name: &str) -> bool {

@@ -14,12 +14,9 @@ pub enum RolloutError<E: fmt::Debug + fmt::Display> {
     /// The user has interrupted the program.
     #[error("interrupted")]
     Interrupted,
-    /// The fleet is paused.
-    #[error("the fleet is paused (by {by}), so no further cluster was changed")]
-    Paused {
-        /// The user and host that paused it, or its file.
-        by: String,
-    },
+    /// The fleet is paused by this user and host, or by its file.
+    #[error("the fleet is paused (by {0}), so no further cluster was changed")]
+    Paused(String),
     /// The fleet was paused while a wave was changed, and is no longer paused.
     #[error("the fleet was paused in the meantime")]
     PausedMeanwhile,

@@ -56,7 +56,7 @@ impl<B: Backend> Rollout<'_, B> {
             None if self.spec.paused => "its file",
             None => return Ok(()),
         };
-        Err(RolloutError::Paused { by: by.to_owned() })
+        Err(RolloutError::Paused(by.to_owned()))
     }
 
     /// Fails if more clusters of a wave could not be planned than may fail, because their health is unknown.

@@ -33,7 +33,7 @@ pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, Imag
         let offset = byte_offset(lba);
         let sector = read_sector(image, lba, "a volume descriptor")?;
         if &sector[1..6] != STANDARD_ID {
-            return Err(ImageReadError::NotAnImage { offset });
+            return Err(ImageReadError::NotAnImage(offset));
         }
         match sector[0] {
             TYPE_PRIMARY if primary.is_none() => {

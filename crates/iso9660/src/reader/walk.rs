@@ -111,9 +111,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
             .find(|pair| pair[0].path == pair[1].path)
         {
             None => Ok(self.entries),
-            Some(pair) => Err(ImageReadError::Duplicate {
-                path: pair[0].path.clone(),
-            }),
+            Some(pair) => Err(ImageReadError::Duplicate(pair[0].path.clone())),
         }
     }
 

@@ -182,10 +182,7 @@ async fn client(
     let build = move || ClientBuilder::try_from(config).map(ClientBuilder::build);
     match timeout(longest, spawn_blocking(build)).await {
         Ok(Ok(client)) => client.map_err(|source| setup_error(server, source)),
-        Ok(Err(error)) => Err(Error::Setup {
-            server: server.to_owned(),
-            source: Source::from(error),
-        }),
+        Ok(Err(error)) => Err(Error::Setup(server.to_owned(), Source::from(error))),
         Err(_) => Err(Error::Timeout {
             doing: format!("get credentials for {server}"),
             after: longest,
@@ -297,7 +294,7 @@ fn merge(paths: &[PathBuf]) -> Result<Kubeconfig, Error> {
                 continue;
             }
             Err(KubeconfigError::ReadConfig(source, path)) => {
-                return Err(Error::ReadKubeconfig { path, source });
+                return Err(Error::ReadKubeconfig(path, source));
             }
             Err(KubeconfigError::Parse(error)) => {
                 let (path, why) = (
@@ -338,9 +335,7 @@ fn in_cluster() -> Result<kube::Config, Error> {
 }
 
 fn kubeconfig(what: &str) -> Error {
-    Error::Kubeconfig {
-        what: bounded(what),
-    }
+    Error::Kubeconfig(bounded(what))
 }
 
 /// Returns the message for a file that cannot be parsed at this line and column. The parser's message is omitted,
@@ -373,10 +368,7 @@ fn setup_error(server: &str, error: kube::Error) -> Error {
             what: credentials_problem(&error),
         },
         // The library's message already includes the messages of its causes.
-        other => Error::Setup {
-            server,
-            source: Source::from(bounded(&other.to_string())),
-        },
+        other => Error::Setup(server, Source::from(bounded(&other.to_string()))),
     }
 }
 

@@ -60,7 +60,7 @@ async fn a_registry_without_room_ends_a_push_with_its_first_answer() {
         let errors = report.errors();
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(
-            matches!(*errors[0], Error::Full { .. } | Error::Quota { .. }),
+            matches!(*errors[0], Error::Full(..) | Error::Quota(..)),
             "{errors:?}"
         );
         assert_eq!(report.failed_blobs.len(), 120, "{head}");
@@ -346,9 +346,9 @@ fn giving(row: &'static Row) -> Proxy {
 
 fn meaning(error: &Error) -> Option<Meaning> {
     match error {
-        Error::LoginRefused { .. } => Some(Meaning::LoginRefused),
-        Error::TagKept { .. } => Some(Meaning::TagKept),
-        Error::Full { .. } => Some(Meaning::Full),
+        Error::LoginRefused(..) => Some(Meaning::LoginRefused),
+        Error::TagKept(..) => Some(Meaning::TagKept),
+        Error::Full(..) => Some(Meaning::Full),
         Error::Busy { .. } => Some(Meaning::TriedAgain),
         error => error.refusal().map(|(_, why)| Meaning::Refused(why)),
     }
@@ -423,7 +423,7 @@ async fn a_registry_that_hides_what_it_does_not_have_gets_it() {
     let error = registry::verify(&client, &other.job, &|_| ())
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+    assert!(matches!(error, Error::Denied(..)), "{error:?}");
 }
 
 /// A login that may push but not read gets the same answer for an existing tag as for a missing one.
@@ -453,7 +453,7 @@ async fn a_tag_that_a_login_cannot_read_is_not_moved() {
         let report = push(&client, job, silent()).await;
         let errors = report.errors();
         assert!(
-            matches!(&errors[..], [error] if matches!(**error, Error::TagHidden { .. })),
+            matches!(&errors[..], [error] if matches!(**error, Error::TagHidden(..))),
             "{errors:?}"
         );
         let found = open.manifest(&app, &tag).await.unwrap().unwrap();
@@ -487,6 +487,6 @@ async fn a_login_that_is_good_elsewhere_is_not_what_one_repository_refuses() {
         client.ping().await.unwrap();
         may_push(&client, "flat").await.unwrap();
         let error = may_push(&client, "deep/app").await.unwrap_err();
-        assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+        assert!(matches!(error, Error::Denied(..)), "{error:?}");
     }
 }

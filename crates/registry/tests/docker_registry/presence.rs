@@ -11,7 +11,7 @@ use crate::server::{Protection, Server, client_for};
 use fixtures::proxy::{Action, Proxy};
 
 fn is_not_kept(error: &Error) -> bool {
-    matches!(error, Error::NotKept { .. })
+    matches!(error, Error::NotKept(..))
 }
 
 #[tokio::test(flavor = "multi_thread")]

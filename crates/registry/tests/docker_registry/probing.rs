@@ -311,10 +311,7 @@ async fn a_tag_that_must_not_be_moved_is_told_from_other_refusals() {
         ),
     ] {
         let error = move_a_tag(status, body).await;
-        assert!(
-            matches!(error, Error::TagKept { .. }),
-            "{status}: {error:?}"
-        );
+        assert!(matches!(error, Error::TagKept(..)), "{status}: {error:?}");
         assert!(!error.is_retried());
     }
     let error = move_a_tag("409 Conflict", "{}").await;

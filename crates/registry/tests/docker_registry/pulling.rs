@@ -499,7 +499,7 @@ async fn each_refusal_says_what_it_is() {
     let proxy = Proxy::start(server.port, |_| Action::Forward);
     let sink = Memory::of(b"nothing has this");
     let error = fetch(&proxy, b"nothing has this", &sink).await.unwrap_err();
-    assert!(matches!(error, Error::Missing { .. }), "{error:?}");
+    assert!(matches!(error, Error::Missing(..)), "{error:?}");
 
     let proxy = Proxy::start(server.port, |seen| {
         if seen.is("GET", "/blobs/") {
@@ -512,7 +512,7 @@ async fn each_refusal_says_what_it_is() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, Error::Denied { operation, .. } if operation.is_pull()),
+        matches!(&error, Error::Denied(operation, _) if operation.is_pull()),
         "{error:?}"
     );
 
@@ -538,7 +538,7 @@ async fn each_refusal_says_what_it_is() {
     let client = registry::Client::new(&server.host().parse().unwrap(), options).unwrap();
     let wanted = vec![blob(&app, &layer, &Memory::of(&layer))];
     let error = pull(&client, wanted, &|_| ()).await.unwrap_err().error;
-    assert!(matches!(error, Error::LoginRequired { .. }), "{error:?}");
+    assert!(matches!(error, Error::LoginRequired(..)), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -60,10 +60,7 @@ impl<'a> Conversion<'a> {
         watch: &Watch<'_, Progress>,
     ) -> Result<Vec<PathBuf>, UpstreamError> {
         check_empty(directory)?;
-        let failed = |source| UpstreamError::Write {
-            path: directory.to_owned(),
-            source,
-        };
+        let failed = |source| UpstreamError::Write(directory.to_owned(), source);
         let place = Place::of(directory);
         let temporary = place.temporary().map_err(failed)?;
         let written = self.tree.write(temporary.path())?;
@@ -91,10 +88,7 @@ impl<'a> Conversion<'a> {
         };
         for file in &self.files {
             let path = directory.join(&file.entry.path);
-            let failed = |source| UpstreamError::Write {
-                path: path.clone(),
-                source,
-            };
+            let failed = |source| UpstreamError::Write(path.clone(), source);
             if let Some(above) = path.parent() {
                 fs::create_dir_all(above).map_err(failed)?;
             }
@@ -183,10 +177,7 @@ impl Pieces<'_> {
         file: &ImageFile,
         path: &Path,
     ) -> Result<(), UpstreamError> {
-        let failed = |source| UpstreamError::Write {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| UpstreamError::Write(path.to_owned(), source);
         let mut out = File::create_new(path).map_err(failed)?;
         let mut hash = Sha256::new();
         for extent in &file.entry.extents {
@@ -195,10 +186,7 @@ impl Pieces<'_> {
                 let len = usize::try_from(end - offset).map_or(PIECE, |left| left.min(PIECE));
                 let piece = &mut self.buffer[..len];
                 let read = medium.read_exact_at(piece, offset);
-                read.map_err(|source| UpstreamError::Read {
-                    path: file.entry.path.clone(),
-                    source,
-                })?;
+                read.map_err(|source| UpstreamError::Read(file.entry.path.clone(), source))?;
                 hash.update(&*piece);
                 out.write_all(piece).map_err(failed)?;
                 self.pass(len as u64)?;

@@ -62,13 +62,8 @@ pub enum UpstreamError {
     )]
     Overlap(u64),
     /// A file of the archive cannot be read.
-    #[error("cannot read `{path}` of the archive")]
-    Read {
-        /// The path in the archive.
-        path: String,
-        /// The reason.
-        source: io::Error,
-    },
+    #[error("cannot read `{0}` of the archive")]
+    Read(String, #[source] io::Error),
     /// A blob does not have the digest that its name states.
     #[error("`{path}` of the archive is damaged: it has the digest {found}; nothing was written")]
     Damaged {
@@ -78,13 +73,8 @@ pub enum UpstreamError {
         found: Digest,
     },
     /// A file could not be written.
-    #[error("cannot write `{}`", path.display())]
-    Write {
-        /// The file or directory.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    #[error("cannot write `{}`", .0.display())]
+    Write(PathBuf, #[source] io::Error),
     /// The user has cancelled the conversion.
     #[error(transparent)]
     Interrupted(#[from] Cancelled),

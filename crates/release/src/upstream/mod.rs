@@ -117,10 +117,7 @@ fn bytes(medium: &dyn ReadAt, entry: &TreeEntry, limit: u64) -> Result<Vec<u8>, 
         let size = usize::try_from(extent.size).unwrap_or_default();
         bytes.resize(start + size, 0);
         let read = medium.read_exact_at(&mut bytes[start..], extent.offset);
-        read.map_err(|source| UpstreamError::Read {
-            path: entry.path.clone(),
-            source,
-        })?;
+        read.map_err(|source| UpstreamError::Read(entry.path.clone(), source))?;
     }
     Ok(bytes)
 }

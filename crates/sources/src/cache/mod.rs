@@ -50,21 +50,11 @@ pub(crate) use writing::{NewContent, PartialDownload};
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// An operation of the file system failed.
-    #[error("cannot use `{}` of the cache", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    #[error("cannot use `{}` of the cache", .0.display())]
+    Io(PathBuf, #[source] io::Error),
     /// Other users can change the cache.
-    #[error("cannot trust the cache in `{}`", directory.display())]
-    Exposed {
-        /// The cache's directory.
-        directory: PathBuf,
-        /// The reason.
-        source: OwnershipError,
-    },
+    #[error("cannot trust the cache in `{}`", .0.display())]
+    Exposed(PathBuf, #[source] OwnershipError),
     /// Too many other processes write the same content.
     #[error("more than {max} other processes write `{}`", .0.display(), max = limits::CACHE_SLOTS)]
     Crowded(PathBuf),
@@ -96,10 +86,7 @@ impl OpenCache {
     }
 
     fn open_as(directory: &Path, limit: u64, user: u32) -> Result<Self, CacheError> {
-        let exposed = |source| CacheError::Exposed {
-            directory: directory.to_owned(),
-            source,
-        };
+        let exposed = |source| CacheError::Exposed(directory.to_owned(), source);
         // The path without links is used from here on, so that a changed link cannot move the cache.
         let directory = match ownership::directory(directory, user).map_err(exposed)? {
             ResolvedPath::There(path) | ResolvedPath::Missing(path) => path,
@@ -296,10 +283,7 @@ fn check_directory(path: &Path, user: u32) -> Result<(), OwnershipError> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());
     let metadata = options.open(path).and_then(|file| file.metadata());
-    let metadata = metadata.map_err(|source| OwnershipError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let metadata = metadata.map_err(|source| OwnershipError::Io(path.to_owned(), source))?;
     let path = path.to_owned();
     exposure(&metadata, user).map_or(Ok(()), |how| Err(OwnershipError::Exposed { path, how }))
 }
@@ -378,8 +362,5 @@ fn touch(path: &Path) {
 }
 
 fn failed(path: &Path, source: io::Error) -> CacheError {
-    CacheError::Io {
-        path: path.to_owned(),
-        source,
-    }
+    CacheError::Io(path.to_owned(), source)
 }

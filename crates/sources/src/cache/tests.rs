@@ -74,7 +74,7 @@ fn a_file_of_another_size_and_a_link_are_no_content() {
     .unwrap();
     assert!(matches!(
         cache.begin_content(files::digest(b"content"), 7),
-        Err(CacheError::Io { .. })
+        Err(CacheError::Io(..))
     ));
 }
 
@@ -248,7 +248,7 @@ fn mode(path: &Path, mode: u32) {
 
 fn opened(directory: &Path) -> Result<OpenCache, String> {
     OpenCache::open(directory, LIMIT).map_err(|error| {
-        let CacheError::Exposed { source, .. } = error else {
+        let CacheError::Exposed(_, source) = error else {
             panic!("{error}")
         };
         source.to_string()
@@ -286,7 +286,7 @@ fn a_cache_of_another_user_is_refused() {
     let (_directory, cache) = cache();
     // Root's cache counts as another user's: its content cannot be replaced.
     let other = OpenCache::open_as(&cache.directory, LIMIT, cache.user + 1);
-    let Err(CacheError::Exposed { source, .. }) = other else {
+    let Err(CacheError::Exposed(_, source)) = other else {
         panic!("{other:?}")
     };
     let words = format!("belongs to user {}", cache.user);

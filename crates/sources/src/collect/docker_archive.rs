@@ -61,10 +61,7 @@ impl DockerArchive {
         };
         let bytes = archive.read(MANIFEST, limits::LAYOUT_INDEX_SIZE)?;
         let items: Result<Vec<Saved>, _> = json::from_slice_of(&bytes, known_keys::SAVED_IMAGES);
-        archive.items = items.map_err(|source| SourceError::Json {
-            path: path.join(MANIFEST),
-            source,
-        })?;
+        archive.items = items.map_err(|source| SourceError::Json(path.join(MANIFEST), source))?;
         for (number, item) in archive.items.iter().enumerate() {
             for tag in tags(item) {
                 let named = archive.by_name.entry(complete_reference(tag)).or_default();
@@ -197,7 +194,7 @@ impl DockerArchive {
         let bytes = self.read(&item.config, limits::CONFIG_SIZE)?;
         let path = self.path.join(&item.config);
         let config: SavedConfig = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)
-            .map_err(|source| SourceError::Json { path, source })?;
+            .map_err(|source| SourceError::Json(path, source))?;
         let diff_ids = config.rootfs.diff_ids;
         if diff_ids.len() != item.layers.len() {
             return Err(SourceError::Layers {

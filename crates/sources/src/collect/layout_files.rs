@@ -74,7 +74,7 @@ impl SourceError {
     /// Replaces the error for a missing file by another error.
     pub(super) fn or_missing(self, missing: Self) -> Self {
         match self {
-            Self::Read(error @ ReadError::Io { .. }) if error.is_missing() => missing,
+            Self::Read(error @ ReadError::Io(..)) if error.is_missing() => missing,
             other => other,
         }
     }

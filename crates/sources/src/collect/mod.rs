@@ -286,20 +286,12 @@ fn check_configuration(blob: &LocalBlob, chosen_for: Option<&Platform>) -> Resul
         return Ok(());
     }
     let read = json::from_loose_slice_of::<IgnoredAny>(&bytes, known_keys::IMAGE_CONFIG);
-    read.map_err(|source| SourceError::Json {
-        path: blob.path.clone(),
-        source,
-    })?;
+    read.map_err(|source| SourceError::Json(blob.path.clone(), source))?;
     let Some(listed) = chosen_for else {
         return Ok(());
     };
-    let built: Platform =
-        json::from_loose_slice_of(&bytes, known_keys::IMAGE_CONFIG).map_err(|source| {
-            SourceError::Config {
-                path: blob.path.clone(),
-                source,
-            }
-        })?;
+    let built: Platform = json::from_loose_slice_of(&bytes, known_keys::IMAGE_CONFIG)
+        .map_err(|source| SourceError::Config(blob.path.clone(), source))?;
     if listed.is_like(&built) {
         return Ok(());
     }
@@ -398,10 +390,7 @@ fn collect_of(
 ) -> Result<CollectedImage, SourceError> {
     let entry = layout.find(tag, notation)?;
     let digest = entry.digest.parse();
-    let digest = digest.map_err(|source| SourceError::Digest {
-        path: layout.index(),
-        source,
-    })?;
+    let digest = digest.map_err(|source| SourceError::Digest(layout.index(), source))?;
     let chosen = LayoutImage {
         layout: layout.place.path().to_owned(),
         root: digest,

@@ -208,8 +208,6 @@ fn read_json<T: DeserializeOwned>(
     limit: u64,
     kind: Kind,
 ) -> Result<T, SourceError> {
-    json::from_slice_of(&place.read(name, limit)?, kind).map_err(|source| SourceError::Json {
-        path: place.name(name),
-        source,
-    })
+    json::from_slice_of(&place.read(name, limit)?, kind)
+        .map_err(|source| SourceError::Json(place.name(name), source))
 }

@@ -312,7 +312,7 @@ fn read_list(path: PathBuf, bytes: &[u8]) -> Result<BTreeSet<Digest>, SourceErro
     let list = match ImageDocument::from_slice(bytes) {
         Ok(ImageDocument::Index(list)) => list,
         Ok(ImageDocument::Manifest(_)) => return Err(SourceError::NoList(path)),
-        Err(source) => return Err(SourceError::Document { path, source }),
+        Err(source) => return Err(SourceError::Document(path, source)),
     };
     let listed: BTreeSet<Digest> = list
         .manifests
@@ -387,10 +387,10 @@ impl Store<'_> {
             size += serde_json::to_vec(&listed).map_or(0, |bytes| bytes.len());
             // A list that is too long would be refused later too, but only after its referrers have filled the memory.
             if size as u64 > schemas::limits::IMAGE_MANIFEST_SIZE {
-                return Err(SourceError::Document {
-                    path: self.document(digest),
-                    source: ImageDocumentError::Size(size),
-                });
+                return Err(SourceError::Document(
+                    self.document(digest),
+                    ImageDocumentError::Size(size),
+                ));
             }
             manifests.push(listed);
         }

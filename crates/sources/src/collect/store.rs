@@ -108,7 +108,7 @@ impl Store<'_> {
 
 /// Parses a document with a verified digest. `path` is its name for messages.
 pub(super) fn parse(path: PathBuf, digest: Digest, bytes: Vec<u8>) -> Result<Parsed, SourceError> {
-    Document::read(digest, bytes).map_err(|source| SourceError::Document { path, source })
+    Document::read(digest, bytes).map_err(|source| SourceError::Document(path, source))
 }
 
 /// Reads and parses a document, and verifies its digest, size and media type.

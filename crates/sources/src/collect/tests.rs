@@ -424,7 +424,7 @@ fn documents_that_readers_could_understand_differently_are_refused() {
         r#"{"schemaVersion":2,"#,
     );
     let error = tree.collect("dir:dir", &[]).unwrap_err();
-    let SourceError::Document { source, .. } = error else {
+    let SourceError::Document(_, source) = error else {
         panic!("{error}")
     };
     let reason = std::error::Error::source(&source).unwrap().to_string();

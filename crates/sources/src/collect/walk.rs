@@ -130,10 +130,7 @@ impl<'a> ImageReader<'a> {
         let bytes = config.read()?;
         check_digest(&config.path, config.digest, files::digest(&bytes))?;
         let read = json::from_loose_slice_of(&bytes, known_keys::IMAGE_CONFIG);
-        read.map_err(|source| SourceError::Config {
-            path: config.path,
-            source,
-        })
+        read.map_err(|source| SourceError::Config(config.path, source))
     }
 
     fn read_named(&self, descriptor: &Descriptor) -> Result<Parsed, SourceError> {
@@ -212,7 +209,7 @@ impl Visit for ImageReader<'_> {
     fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), SourceError> {
         Err(match problem {
             WalkProblem::Empty => SourceError::EmptyIndex(of.digest),
-            WalkProblem::Depth(digest) => SourceError::Depth { digest },
+            WalkProblem::Depth(digest) => SourceError::Depth(digest),
             WalkProblem::MediaType(named, is) => {
                 called_otherwise(self.store.document(named.digest), &named.media_type, is)
             }

@@ -356,8 +356,6 @@ pub(crate) fn rules_of(role: &Object) -> Result<Vec<PolicyRule>, Error> {
         // An aggregated ClusterRole has no rules itself.
         return Ok(Vec::new());
     }
-    serde_json::from_value(rules.clone()).map_err(|source| Error::Rules {
-        object: role.reference().to_string(),
-        source: Box::new(source),
-    })
+    serde_json::from_value(rules.clone())
+        .map_err(|source| Error::Rules(role.reference().to_string(), Box::new(source)))
 }

@@ -124,10 +124,7 @@ pub(super) fn objects(
     release: &ReleaseEntry,
     rendering: &[u8],
 ) -> Result<Vec<RenderedObject>, Error> {
-    manifests::rendered(rendering).map_err(|source| Error::Rendered {
-        release: release.to_string(),
-        source,
-    })
+    manifests::rendered(rendering).map_err(|source| Error::Rendered(release.to_string(), source))
 }
 
 /// Returns the events at which Helm creates an object, in lower case as Helm compares them; empty for an object that is

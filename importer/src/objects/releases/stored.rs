@@ -200,10 +200,8 @@ fn is_known(known: &[RevisionEntry], secret: &Object) -> bool {
 
 fn stored_in(secret: &Object) -> Result<StoredRevision, Error> {
     let data = secret.as_value()["data"][stored::KEY].as_str();
-    StoredRevision::read(data.unwrap_or_default()).map_err(|source| Error::Release {
-        object: secret.reference().to_string(),
-        source,
-    })
+    StoredRevision::read(data.unwrap_or_default())
+        .map_err(|source| Error::Release(secret.reference().to_string(), source))
 }
 
 impl<'a> RevisionSecret<'a> {
