@@ -394,52 +394,15 @@ impl Error {
     /// is not retried: it had its full time limit.
     #[must_use]
     pub fn is_retried(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Unreachable(..)
-            | Self::Tls(..)
-            | Self::Interrupted(..)
-            | Self::TimedOut(..)
-            | Self::CutShort(..)
-            | Self::Busy { .. } => true,
-            Self::Stopped
-            | Self::Identity(_)
-            | Self::Setup(_)
-            | Self::Proxy(_)
-            | Self::TooSlow(..)
-            | Self::Untrusted(..)
-            | Self::Expired(..)
-            | Self::CertificateRequired(..)
-            | Self::CertificateRefused(..)
-            | Self::CertificateExpired(..)
-            | Self::PlainHttpAnswer(..)
-            | Self::PlainHttpAsked(..)
-            | Self::NotARegistry(..)
-            | Self::LoginRequired(..)
-            | Self::LoginRefused(..)
-            | Self::LoginUnsupported(..)
-            | Self::Denied(..)
-            | Self::NoRepository(..)
-            | Self::RepositoryApi(..)
-            | Self::NameRefused(..)
-            | Self::TagKept(..)
-            | Self::TagHidden(..)
-            | Self::Quota(..)
-            | Self::Full(..)
-            | Self::ReadOnly(..)
-            | Self::Refused { .. }
-            | Self::NoCatalog(..)
-            | Self::KeepsAll(..)
-            | Self::BadAnswer(..)
-            | Self::AnswerTooLong(..)
-            | Self::OtherDigest { .. }
-            | Self::Missing(..)
-            | Self::OtherSize { .. }
-            | Self::NotKept(..)
-            | Self::Store { .. }
-            | Self::Damaged { .. }
-            | Self::Read { .. }
-            | Self::ManifestDamaged { .. } => false,
-        }
+                | Self::Tls(..)
+                | Self::Interrupted(..)
+                | Self::TimedOut(..)
+                | Self::CutShort(..)
+                | Self::Busy { .. }
+        )
     }
 
     /// Checks whether every other request to this registry will fail in the same way. A quota can apply to a single

@@ -1,4 +1,5 @@
-//! Errors of sources. [`SourceError`] has one variant per cause; messages contain the file and the remedy.
+//! Errors of sources. [`SourceError`] has one variant per cause that a caller treats differently; messages contain the
+//! file and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -102,13 +103,8 @@ impl SourceError {
             | Self::UnpackLimit { .. }
             | Self::UnpackSpace { .. } => false,
             Self::Address(_)
-            | Self::NotInTar { .. }
-            | Self::Compressed { .. }
-            | Self::Layers { .. }
+            | Self::Invalid(..)
             | Self::NoPlatform(_)
-            | Self::NotALayout(_)
-            | Self::LayoutVersion { .. }
-            | Self::NotADirectoryTransport(_)
             | Self::Json(..)
             | Self::Empty(_)
             | Self::Ambiguous { .. }
@@ -117,11 +113,9 @@ impl SourceError {
             | Self::TagTwice { .. }
             | Self::Digest(..)
             | Self::Document(..)
-            | Self::MediaType { .. }
             | Self::MissingDocument { .. }
             | Self::MissingBlob { .. }
             | Self::MissingForeign { .. }
-            | Self::Size { .. }
             | Self::Content { .. }
             | Self::TwoSizes(_)
             | Self::NoList(_)
@@ -193,22 +187,9 @@ pub enum SourceError {
     /// The file is not a tar file that can be read.
     #[error("cannot read the contents of `{}`", .0.display())]
     Tar(PathBuf, #[source] TarError),
-    /// The tar file lacks a file that its documents refer to.
-    #[error("`{}` has no `{name}`; save the image again", path.display())]
-    NotInTar {
-        /// The tar file.
-        path: PathBuf,
-        /// The file that should be in it.
-        name: String,
-    },
-    /// The layer has a compression other than gzip.
-    #[error("`{}` is compressed with {program}; unpack it first with `{program} -dk`", path.display())]
-    Compressed {
-        /// The file.
-        path: PathBuf,
-        /// The program.
-        program: &'static str,
-    },
+    /// A file of the source is not valid. The text is the problem.
+    #[error("`{path}` {1}", path = .0.display())]
+    Invalid(PathBuf, String),
     /// The unpacked size exceeds the user's limit.
     #[error("`{}` has {packed} bytes, and unpacks to more than {unpacked}; all sources together may unpack to {limit}", path.display())]
     UnpackLimit {
@@ -237,33 +218,9 @@ pub enum SourceError {
         /// The number of bytes that must stay free.
         reserve: u64,
     },
-    /// The configuration does not match the layers.
-    #[error("`{}` lists {found} layers, but the image's configuration {listed}; save the image again", path.display())]
-    Layers {
-        /// The tar file.
-        path: PathBuf,
-        /// The number of layers in the configuration.
-        listed: usize,
-        /// The number of layers in the archive.
-        found: usize,
-    },
     /// An artifact has no platform.
     #[error("{0} is an artifact, which has no platform; leave out `platforms`")]
     NoPlatform(Digest),
-    /// The directory is not an OCI image layout.
-    #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
-    NotALayout(PathBuf),
-    /// The OCI image layout has an unsupported version.
-    #[error("`{}` has layout version `{version}`; only 1.0.0 is known", path.display())]
-    LayoutVersion {
-        /// The file.
-        path: PathBuf,
-        /// The version.
-        version: String,
-    },
-    /// The directory is not one of skopeo's `dir:` transport.
-    #[error("`{}` does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes", .0.display())]
-    NotADirectoryTransport(PathBuf),
     /// A JSON file other than an image document cannot be parsed.
     #[error("`{}` cannot be parsed", .0.display())]
     Json(PathBuf, #[source] schemas::json::JsonError),
@@ -316,16 +273,6 @@ pub enum SourceError {
     /// A document is not an image manifest or index.
     #[error("`{}` is not an image manifest or index that can be packed", .0.display())]
     Document(PathBuf, #[source] ImageDocumentError),
-    /// The media types in a document and in its descriptor differ.
-    #[error("`{}` is of type `{found}`, but what refers to it says `{expected}`", path.display())]
-    MediaType {
-        /// The file.
-        path: PathBuf,
-        /// The media type in the descriptor.
-        expected: String,
-        /// The media type in the document.
-        found: String,
-    },
     /// A manifest or index that another one refers to is missing.
     #[error("manifest {digest} is missing at `{}`; copy the image with `skopeo copy --all`, or select the available platform with `platforms`", path.display())]
     MissingDocument {
@@ -349,16 +296,6 @@ pub enum SourceError {
         digest: Digest,
         /// The expected path.
         path: PathBuf,
-    },
-    /// The size of a file differs from its descriptor.
-    #[error("`{}` has {found} bytes instead of {expected}; copy the image again", path.display())]
-    Size {
-        /// The file.
-        path: PathBuf,
-        /// The descriptor's size in bytes.
-        expected: u64,
-        /// The file's size in bytes.
-        found: u64,
     },
     /// The digest of a file differs from its descriptor.
     #[error("`{}` has digest {found} instead of {expected}; copy the image again", path.display())]

@@ -16,7 +16,8 @@ const VERSION: &[u8] = b"Directory Transport Version: 1.";
 pub(super) fn open(directory: &Path) -> Result<StoredImage<'static>, SourceError> {
     let version = directory.join("version");
     if !files::read(&version, limits::MARKER_SIZE)?.starts_with(VERSION) {
-        return Err(SourceError::NotADirectoryTransport(version));
+        let problem = "does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes";
+        return Err(SourceError::Invalid(version, problem.to_owned()));
     }
     let path = directory.join("manifest.json");
     let bytes = files::read(&path, schemas::limits::IMAGE_MANIFEST_SIZE)?;

@@ -179,10 +179,9 @@ impl DockerArchive {
     }
 
     fn missing(&self, name: &str) -> SourceError {
-        SourceError::NotInTar {
-            path: self.path.clone(),
-            name: name.chars().take(200).collect(),
-        }
+        let name: String = name.chars().take(200).collect();
+        let problem = format!("has no `{name}`; save the image again");
+        SourceError::Invalid(self.path.clone(), problem)
     }
 
     /// Returns the image with a created manifest.
@@ -196,12 +195,12 @@ impl DockerArchive {
         let config: SavedConfig = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)
             .map_err(|source| SourceError::Json(path, source))?;
         let diff_ids = config.rootfs.diff_ids;
-        if diff_ids.len() != item.layers.len() {
-            return Err(SourceError::Layers {
-                path: self.path.clone(),
-                listed: diff_ids.len(),
-                found: item.layers.len(),
-            });
+        let (listed, found) = (diff_ids.len(), item.layers.len());
+        if listed != found {
+            let problem = format!(
+                "lists {found} layers, but the image's configuration {listed}; save the image again"
+            );
+            return Err(SourceError::Invalid(self.path.clone(), problem));
         }
         let layers = item.layers.iter().zip(diff_ids);
         let layers = layers.map(|(name, diff_id)| self.layer(name, diff_id, means));

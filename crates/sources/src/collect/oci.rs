@@ -185,7 +185,8 @@ impl OciLayout {
 
 fn check_version(place: &LayoutFiles) -> Result<(), SourceError> {
     if !place.has(MARKER) {
-        return Err(SourceError::NotALayout(place.path().to_owned()));
+        let problem = format!("is not an OCI image layout: it has no file `{MARKER}`");
+        return Err(SourceError::Invalid(place.path().to_owned(), problem));
     }
     let marker: Marker = read_json(
         place,
@@ -196,10 +197,9 @@ fn check_version(place: &LayoutFiles) -> Result<(), SourceError> {
     if marker.image_layout_version == "1.0.0" {
         return Ok(());
     }
-    Err(SourceError::LayoutVersion {
-        path: place.name(MARKER),
-        version: marker.image_layout_version.chars().take(80).collect(),
-    })
+    let version: String = marker.image_layout_version.chars().take(80).collect();
+    let problem = format!("has layout version `{version}`; only 1.0.0 is known");
+    Err(SourceError::Invalid(place.name(MARKER), problem))
 }
 
 fn read_json<T: DeserializeOwned>(

@@ -131,20 +131,15 @@ pub(super) fn document(
 }
 
 pub(super) fn called_otherwise(path: PathBuf, expected: &str, found: MediaType) -> SourceError {
-    SourceError::MediaType {
-        path,
-        expected: expected.chars().take(120).collect(),
-        found: found.to_string(),
-    }
+    let expected: String = expected.chars().take(120).collect();
+    let problem = format!("is of type `{found}`, but what refers to it says `{expected}`");
+    SourceError::Invalid(path, problem)
 }
 
 pub(super) fn check_size(path: &Path, expected: u64, found: u64) -> Result<(), SourceError> {
     if expected == found {
         return Ok(());
     }
-    Err(SourceError::Size {
-        path: path.to_owned(),
-        expected,
-        found,
-    })
+    let problem = format!("has {found} bytes instead of {expected}; copy the image again");
+    Err(SourceError::Invalid(path.to_owned(), problem))
 }

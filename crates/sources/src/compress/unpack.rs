@@ -191,10 +191,8 @@ pub(crate) fn open_tar(path: &Path, means: &SourceContext<'_>) -> Result<Tar, So
         [b'B', b'Z', b'h', ..] => "bzip2",
         _ => return Tar::open(path),
     };
-    Err(SourceError::Compressed {
-        path: path.to_owned(),
-        program: other,
-    })
+    let problem = format!("is compressed with {other}; unpack it first with `{other} -dk`");
+    Err(SourceError::Invalid(path.to_owned(), problem))
 }
 
 /// Returns the path of the unpacked content of a gzip file.
