@@ -71,8 +71,7 @@ impl RenderedManifests {
     pub fn hand_over(self) -> Result<Result<Handover, Vec<HandoverProblem>>, Error> {
         let namespace = self.namespace.as_str();
         let reads = self.reads.into_iter();
-        let mut problems: Vec<HandoverProblem> =
-            reads.map(|read| HandoverProblem::Read(read)).collect();
+        let mut problems: Vec<HandoverProblem> = reads.map(HandoverProblem::Read).collect();
         let mut handover = Handover::default();
         for mut manifest in self.manifests {
             let object = Object::new(manifest.object.clone())?;
