@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use importer::{HelmFrom, Run};
+use importer::{Run, TimeLimits};
 use registry::RegistryAddress;
 use schemas::{FindingId, IgnoreReason, SolutionId};
 
@@ -214,9 +214,9 @@ impl ChangeArguments {
         self.longest.timeout()
     }
 
-    /// Returns the time limit of the whole change to the cluster, if the user set one.
-    pub(crate) fn limit(&self) -> Option<Duration> {
-        self.longest.limit()
+    /// Returns the time limits of the change to the cluster.
+    pub(crate) fn limits(&self) -> TimeLimits {
+        self.longest.limits()
     }
 }
 
@@ -226,13 +226,6 @@ pub(crate) struct IncludedHelmArguments {
     /// Install charts with the `helm` program in the archive. It runs on this machine with all of your permissions
     #[arg(long, conflicts_with = "helm")]
     pub(crate) use_included_helm: bool,
-}
-
-impl IncludedHelmArguments {
-    /// Returns the choice of the `helm` program.
-    pub(crate) fn helm_from(&self) -> HelmFrom {
-        choose(self.use_included_helm, HelmFrom::Archive, HelmFrom::Site)
-    }
 }
 
 /// The default time limit of one wait for the cluster.
@@ -250,12 +243,16 @@ pub(crate) struct TimeoutArguments {
 impl TimeoutArguments {
     /// Returns the time limit of one wait.
     pub(crate) fn timeout(&self) -> Duration {
-        self.limit().unwrap_or(WAIT)
+        self.limits().wait
     }
 
-    /// Returns the time limit of all waits together, if the user set one.
-    pub(crate) fn limit(&self) -> Option<Duration> {
-        self.timeout.map(Duration::from_secs)
+    /// Returns the time limit of one wait, and of all waits together if the user set one.
+    fn limits(&self) -> TimeLimits {
+        let total = self.timeout.map(Duration::from_secs);
+        TimeLimits {
+            wait: total.unwrap_or(WAIT),
+            total,
+        }
     }
 }
 

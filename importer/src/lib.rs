@@ -69,8 +69,9 @@ pub use model::parameters::{
     AskedParameters, AskedValues, ChosenBefore, GivenValue, ParameterValues, SecretNumber,
 };
 pub use model::request::{
-    Adoption, ChangeSigners, CreateEnvironment, Downgrade, Exceptions, ForgetSigners, Goal,
-    HelmFrom, HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Request, Target, Unproved,
+    Adoption, ChangeSigners, CreateEnvironment, Downgrade, Exceptions, FleetPart, ForgetSigners,
+    Goal, HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Request, RequestContext, Target,
+    TimeLimits, Unproved,
 };
 pub use model::writer::{Authority, HolderName, LeaseConflictPolicy, Seal, Verb, Writer, person};
 pub use objects::changes::{PlannedChart, PlannedField, PlannedNarrowing, PlannedObject};

@@ -123,7 +123,7 @@ impl ImportedVersionArguments {
         };
         let mut request = request(&kept)?;
         request.allowed.conflicts = self.planning.conflicts();
-        request.helm_from = self.included.helm_from();
+        request.use_included_helm = self.included.use_included_helm;
         let reached = Connections {
             client: &kept.client,
             cluster,

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use importer::{
-    AskedParameters, Authority, CreateEnvironment, Exceptions, FleetChoices, GivenValue, Goal,
-    HelmFrom, HelmProgram, ImaginedSite, LeaseConflictPolicy, ManifestsOrObstacles, Nodes,
-    PullLogin, RenderedManifests, Request, SecretValues, SiteFile, Target, Verb, Writer,
+    AskedParameters, CreateEnvironment, Exceptions, FleetChoices, GivenValue, Goal, HelmProgram,
+    ImaginedSite, LeaseConflictPolicy, ManifestsOrObstacles, PullLogin, RenderedManifests, Request,
+    RequestContext, SecretValues, SiteFile, Target, TimeLimits, Verb, Writer,
 };
 use kubernetes::{HeldLeases, HolderCheck};
 use progress::{Cancel, Watch};
 use schemas::StatementTime;
 use serde_json::{Value, json};
 use signing::{PublicKey, Trust};
-use store::{MissingImagePolicy, PlacementChoice};
 use tokio::sync::Semaphore;
 use validator::{AcceptedArchive, CheckDepth, CheckOptions, SignaturePolicy};
 
@@ -74,44 +73,34 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
         seal: None,
         cancel: Cancel::never(),
     };
-    Request {
-        registry: "push.test".parse().unwrap(),
-        pull_registry: None,
-        placement: PlacementChoice::default(),
-        missing: MissingImagePolicy::Push,
-        goal: Goal::Deployed(Target {
-            environment: "prod".parse().unwrap(),
-            namespace: None,
-            pull_login: PullLogin::Keep,
-            parameters: Box::new(parameters),
-            fleet: Some(Box::new(fleet)),
-        }),
-        allowed: Exceptions {
-            create: CreateEnvironment::Allow,
-            ..Exceptions::NOTHING
-        },
-        accepted: [].into(),
-        recreate: [].into(),
-        before: [].into(),
-        authority: Authority::Cluster,
-        verb: Verb::Deploy,
-        wave: None,
-        fleet_revision: None,
-        fleet_cluster: None,
-        from_site: [].into(),
-        by: "me@here".to_owned(),
+    let context = RequestContext {
         now: StatementTime::DEFAULT,
         writer,
-        nodes: Nodes::AsTheyAre,
-        wait: Duration::from_secs(1),
-        limit: None,
         scratch: PathBuf::new(),
         helm: HelmProgram {
             program: None,
             renderer: (PathBuf::new(), Vec::new()),
             turns: Arc::new(Semaphore::new(1)),
         },
-        helm_from: HelmFrom::Site,
+    };
+    let goal = Goal::Deployed(Target {
+        environment: "prod".parse().unwrap(),
+        namespace: None,
+        pull_login: PullLogin::Keep,
+        parameters: Box::new(parameters),
+        fleet: Some(Box::new(fleet)),
+    });
+    let limits = TimeLimits {
+        wait: Duration::from_secs(1),
+        total: None,
+    };
+    Request {
+        allowed: Exceptions {
+            create: CreateEnvironment::Allow,
+            ..Exceptions::default()
+        },
+        verb: Verb::Deploy,
+        ..Request::new("push.test".parse().unwrap(), goal, limits, context)
     }
 }
 

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::vocabulary as v;
 
 /// Whether what belongs to nobody is taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Adopt")]
 pub enum AdoptionPolicy {
     /// It is in the way.
+    #[default]
     Refuse,
     /// It becomes the Solution's.
     Allow,

@@ -30,20 +30,13 @@ pub enum MissingImagePolicy {
     Refuse,
 }
 
-impl MissingImagePolicy {
-    /// Checks whether missing images are pushed.
-    #[must_use]
-    pub fn is_pushed(&self) -> bool {
-        *self == Self::Push
-    }
-}
-
 /// Whether another archive of the same Solution and version replaces the imported one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Replace")]
 pub enum ReplacePolicy {
     /// It does not replace it.
+    #[default]
     Refuse,
     /// It replaces it, and tags that point elsewhere are moved.
     Allow,

@@ -151,7 +151,7 @@ impl Ready<'_> {
             cluster,
             authority: &request.authority,
             environments: &self.concerned(&self.decision),
-            writer: &request.writer,
+            writer: &request.context.writer,
             tell,
             planned: Some(self.asked.planned),
         };
@@ -203,8 +203,8 @@ impl Ready<'_> {
         };
         ChangeSubject {
             archive_id: Some(record.archive_id),
-            wave: request.wave.clone(),
-            fleet_revision: request.fleet_revision,
+            wave: request.fleet.wave.clone(),
+            fleet_revision: request.fleet.revision,
             places: decided.deployment.iter().map(passage).collect(),
             ..of_version
         }

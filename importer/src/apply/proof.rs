@@ -56,8 +56,8 @@ impl Ready<'_> {
             proof,
             deployment,
             account: account.as_ref(),
-            wait: request.wait,
-            leases: &request.writer.leases,
+            wait: request.limits.wait,
+            leases: &request.context.writer.leases,
         };
         let proven = proving.prove(leased).await;
         if let Err(Error::Unpulled(_)) = &proven {

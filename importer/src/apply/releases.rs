@@ -334,10 +334,10 @@ impl Ready<'_> {
         let (name, stream) = renderer::planned(&planned.objects);
         let written = home.write(name, stream.as_bytes());
         written.map_err(|source| {
-            let program = self.asked.request.helm.renderer.0.clone();
+            let program = self.asked.request.context.helm.renderer.0.clone();
             failed(release, HelmError::Run(program, source))
         })?;
-        let (renderer, mut arguments) = self.asked.request.helm.renderer.clone();
+        let (renderer, mut arguments) = self.asked.request.context.helm.renderer.clone();
         arguments.push(home.path("").into());
         Ok(UpgradeRun {
             release: release.clone(),

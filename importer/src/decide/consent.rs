@@ -71,7 +71,7 @@ impl ExternalEffects {
         let (id, by, at) = match before {
             Some(Consent { id, by, at, .. }) if things == 0 && !accepts_more => (id, by, *at),
             _ if things == 0 || request.accepted.contains(&self.id) => {
-                (&self.id, &request.by, request.now)
+                (&self.id, &request.context.writer.by, request.context.now)
             }
             _ => {
                 return Err(Blocker::NotAccepted {

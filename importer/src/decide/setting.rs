@@ -104,7 +104,7 @@ impl Planner<'_> {
             secret: parameters.number,
             fleet: fleet.cloned().map(Box::new),
             fleet_cluster: match self.target.fleet {
-                Some(_) => self.asked.request.fleet_cluster.clone(),
+                Some(_) => self.asked.request.fleet.cluster.clone(),
                 None => standing
                     .as_ref()
                     .and_then(|standing| standing.fleet_cluster.clone()),

@@ -56,42 +56,84 @@ pub struct Request {
     pub authority: Authority,
     /// The command to record.
     pub verb: Verb,
-    /// The wave of a fleet to which the cluster belongs, for the record.
-    pub wave: Option<WaveName>,
-    /// The revision of the fleet that the change belongs to, for the record.
-    pub fleet_revision: Option<StatementTime>,
-    /// The name of the cluster in its fleet, for the record.
-    pub fleet_cluster: Option<ClusterName>,
+    /// The part of a fleet's rollout that the change belongs to, for the record.
+    pub fleet: FleetPart,
     /// The registries that come from the site configuration, since none were given.
     pub from_site: BTreeSet<LeftOpen>,
-    /// The local user and host, for the record.
-    pub by: String,
+    /// The treatment of nodes that are not Ready.
+    pub nodes: Nodes,
+    /// The time limits of the change.
+    pub limits: TimeLimits,
+    /// Whether charts are installed by the `helm` program in the archive instead of the site's. It is the publisher's,
+    /// and runs with the rights of the user who imports.
+    pub use_included_helm: bool,
+    /// The user, and the programs and files that their machine provides.
+    pub context: RequestContext,
+}
+
+impl Request {
+    /// Returns a request of a cluster administrator to import a version, without exceptions and without a part in a
+    /// fleet. Images are pushed to the registry, and nodes pull from it.
+    #[must_use]
+    pub fn new(
+        registry: RegistryAddress,
+        goal: Goal,
+        limits: TimeLimits,
+        context: RequestContext,
+    ) -> Self {
+        Self {
+            registry,
+            pull_registry: None,
+            placement: PlacementChoice::default(),
+            missing: MissingImagePolicy::Push,
+            goal,
+            allowed: Exceptions::default(),
+            accepted: BTreeSet::new(),
+            recreate: BTreeSet::new(),
+            before: BTreeSet::new(),
+            authority: Authority::Cluster,
+            verb: Verb::Import,
+            fleet: FleetPart::default(),
+            from_site: BTreeSet::new(),
+            nodes: Nodes::AsTheyAre,
+            limits,
+            use_included_helm: false,
+            context,
+        }
+    }
+}
+
+/// The user who makes a request, and the programs and files that their machine provides.
+#[derive(Clone, Debug)]
+pub struct RequestContext {
     /// The time to record.
     pub now: StatementTime,
     /// The writer to the cluster, by which other writers recognise this one.
     pub writer: Writer,
-    /// The treatment of nodes that are not Ready.
-    pub nodes: Nodes,
-    /// The time limit for CRDs to be served, and for the operator to become ready.
-    pub wait: Duration,
-    /// The time limit of the whole change to the cluster, including charts; `None` if each part only has its own limit.
-    pub limit: Option<Duration>,
     /// The directory for unnamed temporary files while archives of older versions are read.
     pub scratch: PathBuf,
-    /// The program that installs charts.
+    /// The site's program that installs charts.
     pub helm: HelmProgram,
-    /// The choice between that program and the publisher's.
-    pub helm_from: HelmFrom,
 }
 
-/// The origin of the program that installs charts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HelmFrom {
-    /// The site's own program.
-    #[default]
-    Site,
-    /// The program in the archive. It is the publisher's, and runs with the rights of the user who imports.
-    Archive,
+/// A part of a fleet's rollout.
+#[derive(Clone, Debug, Default)]
+pub struct FleetPart {
+    /// The wave to which the cluster belongs.
+    pub wave: Option<WaveName>,
+    /// The revision of the fleet.
+    pub revision: Option<StatementTime>,
+    /// The name of the cluster in the fleet.
+    pub cluster: Option<ClusterName>,
+}
+
+/// The time limits of a change to a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// The limit of each wait: for CRDs to be served, and for the operator to become ready.
+    pub wait: Duration,
+    /// The limit of the whole change, including charts; `None` if each part only has its own limit.
+    pub total: Option<Duration>,
 }
 
 /// The treatment of nodes that are not Ready.
@@ -216,7 +258,7 @@ impl Login {
 }
 
 /// The exceptions that an administrator allows, each with a flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Allowed")]
 pub struct Exceptions {
@@ -237,31 +279,12 @@ pub struct Exceptions {
     /// CRDs that remove an API version in which objects may be stored.
     pub migrate: Migrate,
     /// A deployment without a test pull of its image.
-    #[serde(default, skip_serializing_if = "Unproved::is_refused")]
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub unproved: Unproved,
 }
 
-impl Exceptions {
-    /// The permissions without any exception.
-    pub const NOTHING: Self = Self {
-        adopt: Adoption {
-            namespace: AdoptionPolicy::Refuse,
-            crds: AdoptionPolicy::Refuse,
-            objects: AdoptionPolicy::Refuse,
-        },
-        replace: ReplacePolicy::Refuse,
-        signers: ChangeSigners::Refuse,
-        forget: ForgetSigners::Refuse,
-        downgrade: Downgrade::Refuse,
-        create: CreateEnvironment::Refuse,
-        conflicts: ConflictPolicy::Refuse,
-        migrate: Migrate::Refuse,
-        unproved: Unproved::Refuse,
-    };
-}
-
 /// The adoption of objects that belong to no Solution, by kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Adoption {
     /// The namespace.
@@ -269,64 +292,60 @@ pub struct Adoption {
     /// CRDs with the names of CRDs in the archive.
     pub crds: AdoptionPolicy,
     /// Objects with the names of objects in the archive.
-    #[serde(default = "refuse", skip_serializing_if = "is_refused")]
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub objects: AdoptionPolicy,
 }
 
-fn refuse() -> AdoptionPolicy {
-    AdoptionPolicy::Refuse
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
-fn is_refused(adopt: &AdoptionPolicy) -> bool {
-    *adopt == AdoptionPolicy::Refuse
-}
-
 /// Whether an archive may be signed by other keys than earlier archives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ChangeSigners {
     /// Only keys that signed an earlier archive are accepted.
+    #[default]
     Refuse,
     /// Other keys are accepted.
     Allow,
 }
 
 /// Whether the recorded signers of a Solution are removed, so that an unsigned archive is accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ForgetSigners {
     /// The recorded signers are kept.
+    #[default]
     Refuse,
     /// The recorded signers are removed.
     Allow,
 }
 
 /// Whether an older version may replace a newer one in an environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Downgrade {
     /// A downgrade is refused.
+    #[default]
     Refuse,
     /// A downgrade is allowed.
     Allow,
 }
 
 /// Whether a missing environment is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CreateEnvironment {
     /// It is not created, so that a mistyped name does not create a namespace.
+    #[default]
     Refuse,
     /// It is created.
     Allow,
 }
 
 /// Whether objects are rewritten, so that a CRD can remove the API version in which they were stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Migrate {
     /// Objects are not rewritten.
+    #[default]
     Refuse,
     /// Objects are rewritten if a version is activated. A rollback to versions that need the removed API version is no longer possible.
     Allow,
@@ -341,13 +360,6 @@ pub enum Unproved {
     Refuse,
     /// It is deployed, for sites that do not allow a pod for the test pull.
     Allow,
-}
-
-impl Unproved {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
-    fn is_refused(&self) -> bool {
-        *self == Self::Refuse
-    }
 }
 
 /// The request and everything that does not depend on the cluster.
@@ -376,17 +388,14 @@ pub(crate) struct PlanRequest<'a> {
 /// The time limits of a change: for each wait, and for the whole change if the request sets one.
 #[derive(Debug)]
 pub(crate) struct Deadline {
-    /// The time limit of a single wait.
-    wait: Duration,
-    limit: Option<Duration>,
+    limits: TimeLimits,
     began: Mutex<Instant>,
 }
 
 impl Deadline {
-    pub(crate) fn new(request: &Request) -> Self {
+    pub(crate) fn new(limits: TimeLimits) -> Self {
         Self {
-            wait: request.wait,
-            limit: request.limit,
+            limits,
             began: Mutex::new(Instant::now()),
         }
     }
@@ -398,7 +407,7 @@ impl Deadline {
 
     /// Returns the time limit of the next wait.
     pub(crate) fn wait(&self) -> Duration {
-        self.within(self.wait)
+        self.within(self.limits.wait)
     }
 
     /// Returns the time limit of a step whose own limit is `longest`.
@@ -412,12 +421,14 @@ impl Deadline {
 
     /// Returns the limit if it is exceeded.
     pub(crate) fn over(&self) -> Option<Duration> {
-        self.limit.filter(|_| self.left() == Some(Duration::ZERO))
+        self.limits
+            .total
+            .filter(|_| self.left() == Some(Duration::ZERO))
     }
 
     fn left(&self) -> Option<Duration> {
         let began = *self.began.lock().unwrap_or_else(PoisonError::into_inner);
-        let limit = self.limit?;
+        let limit = self.limits.total?;
         Some(limit.saturating_sub(began.elapsed()))
     }
 }
@@ -461,10 +472,9 @@ mod deadline_tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_waits_of_a_change_end_at_its_limit_and_its_way_back_has_as_long() {
-        let deadline = |limit| Deadline {
-            wait: 60 * SECOND,
-            limit,
-            began: Mutex::new(Instant::now()),
+        let deadline = |total| {
+            let wait = 60 * SECOND;
+            Deadline::new(TimeLimits { wait, total })
         };
         let (none, minute) = (deadline(None), deadline(Some(60 * SECOND)));
         tokio::time::advance(50 * SECOND).await;

@@ -116,7 +116,7 @@ impl Comparison {
         if !comparison.obstacles.is_empty() {
             return Ok(comparison);
         }
-        let planned = (request.writer.clock)();
+        let planned = (request.context.writer.clock)();
         let mut state = ClusterState::read(cluster).await?;
         if let ComparisonBase::Deployed(namespace) = since {
             as_told(&mut state, cluster, &id, namespace).await?;

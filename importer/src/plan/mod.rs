@@ -170,7 +170,7 @@ impl<'a> Plan<'a> {
         // The cached cluster reads each object once, so that all decisions use the same state.
         let cluster = &cluster.once();
         // The time is taken before the first read: every later change is newer than the plan.
-        let planned = (request.writer.clock)();
+        let planned = (request.context.writer.clock)();
         let id = accepted.statement().predicate.id.clone();
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
@@ -285,7 +285,7 @@ impl<'a> Plan<'a> {
         self.summary.notes.extend(changes.chain(logins));
         let about = deployment.map(|deployment| of_choices(deployment, accepted));
         self.summary.notes.extend(about.into_iter().flatten());
-        let scratch = request.scratch.as_path();
+        let scratch = request.context.scratch.as_path();
         self.summary.migrations =
             migration::planned(crds, id, client, cluster, scratch, state).await?;
         self.summary.defaults = defaults(&self.asked, &decision, &self.summary.pull_registry);
@@ -372,7 +372,7 @@ impl<'a> Plan<'a> {
                 summary,
                 ..
             } if free => Ok(Ready {
-                deadline: Deadline::new(&asked.request),
+                deadline: Deadline::new(asked.request.limits),
                 asked,
                 images,
                 decision,
@@ -507,7 +507,7 @@ fn record_of(
         endpoint: store::endpoint(pull_registry, id),
         images: store::recorded(accepted),
         placement,
-        imported: request.now,
+        imported: request.context.now,
         expires: accepted.statement().predicate.expires,
         manifest: accepted.manifest().clone(),
     }

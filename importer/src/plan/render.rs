@@ -137,7 +137,7 @@ impl RenderedManifests {
         if !obstacles.is_empty() {
             return Ok(Err(obstacles));
         }
-        let planned = (request.writer.clock)();
+        let planned = (request.context.writer.clock)();
         let state = ClusterState::read(cluster).await?;
         let asked = PlanRequest::new(accepted, client, request, Some(&state), planned)?;
         let mut decision = Decision::make(&asked, state, cluster).await?;
@@ -198,7 +198,7 @@ pub(crate) async fn imagined<'a>(
         site: SiteTexts::of_files(&site.files),
         ..ClusterState::default()
     };
-    let planned = (request.writer.clock)();
+    let planned = (request.context.writer.clock)();
     let asked = PlanRequest {
         is_imagined: true,
         ..PlanRequest::new(accepted, None, request, Some(&state), planned)?

@@ -336,7 +336,7 @@ mod signers_tests {
         Exceptions {
             signers,
             forget,
-            ..Exceptions::NOTHING
+            ..Exceptions::default()
         }
     }
 

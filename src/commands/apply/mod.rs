@@ -20,7 +20,7 @@ use crate::args::{
 };
 use crate::failure::{self, Failure, Outcome};
 use crate::plans::{self, ApprovalArguments, check_approval};
-use crate::{cluster, environment, events, helm};
+use crate::{cluster, events};
 
 /// Apply a `SolutionsConfiguration` or an approved plan
 #[derive(Args, Debug)]
@@ -156,12 +156,9 @@ fn apply_plan(arguments: &Arguments, path: &Path, output: Output) -> Result<Outc
             Some(accepted)
         }
     };
-    let now = environment::now().map_err(Failure::unknown)?;
     let writer = cluster::writer(&arguments.turn)?;
-    let helm = helm::installer(arguments.turn.helm.as_deref());
-    let (by, scratch) = (environment::person(), environment::scratch());
-    let mut request = plan.file.request(by, now, writer, scratch, helm);
-    request.helm_from = arguments.included.helm_from();
+    let mut request = plan.file.request(import::context(&arguments.turn, writer)?);
+    request.use_included_helm = arguments.included.use_included_helm;
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
         let found = archive(arguments, &plan.file, &request, given, &cluster, output).await?;

@@ -172,7 +172,7 @@ impl DeployingArguments {
         Exceptions {
             conflicts: choose(*force, ConflictPolicy::Force, ConflictPolicy::Refuse),
             unproved: proving.unproved(),
-            ..Exceptions::NOTHING
+            ..Exceptions::default()
         }
     }
 }

@@ -135,7 +135,7 @@ impl SignerArguments {
         Exceptions {
             signers: choose(change, ChangeSigners::Allow, ChangeSigners::Refuse),
             forget: choose(forget, ForgetSigners::Allow, ForgetSigners::Refuse),
-            ..Exceptions::NOTHING
+            ..Exceptions::default()
         }
     }
 }

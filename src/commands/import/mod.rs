@@ -32,7 +32,8 @@ pub(crate) use self::plan_action::PlanAction;
 use self::plan_action::PlanDisplay;
 pub(crate) use self::request::{
     CheckedArchive, Connections, accept, accept_by, all_but_signers, allow, check_archive, client,
-    destination, goal_request, node_policy, place_request, reader_request, target, writer_request,
+    context, destination, goal_request, node_policy, place_request, reader_request, target,
+    writer_request,
 };
 pub(crate) use self::several::{apply_as_shown, apply_as_shown_by, preview};
 pub(crate) use self::show::{ShownPlan, shown_plan};

@@ -49,7 +49,7 @@ impl<'a> PlanDisplay<'a> {
             (true, PlanAction::Stop | PlanAction::Write(_), PlanDetail::Plain) => {
                 render::line!("{}: nothing to do", summary.solution);
             }
-            _ => plan::show(summary, self.shown, Some(request.into())),
+            _ => plan::show(summary, self.shown, Some(request.limits)),
         }
         self.last = Some(summary.clone());
     }

@@ -1,17 +1,16 @@
 //! The request of an import, from arguments and the site configuration: the accepted archive, the registry's client,
 //! the goal and the exceptions. Other verbs derive their requests from the same functions, with fewer choices.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use importer::{
-    Adoption, AdoptionPolicy, Authority, CreateEnvironment, Downgrade, Exceptions, Goal, HeldSite,
-    HelmFrom, NamedRegistry, Nodes, PullLogin, PushDestination, Request, Target, Verb, Writer,
+    Adoption, AdoptionPolicy, CreateEnvironment, Downgrade, Exceptions, Goal, HeldSite,
+    NamedRegistry, Nodes, PullLogin, PushDestination, Request, RequestContext, Target, Writer,
 };
 use kubernetes::{Cluster, ConflictPolicy};
 use registry::{Client, ClientOptions, RegistryAddress};
 use schemas::{EnvironmentName, Namespace, SolutionId};
-use store::{MissingImagePolicy, PlacementChoice, ReplacePolicy};
+use store::ReplacePolicy;
 use validator::{AcceptedArchive, Finding, Report};
 
 use super::arguments::{
@@ -144,7 +143,7 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
     request.missing = chosen.missing;
     request.from_site = chosen.from_site;
     request.allowed.conflicts = planning.conflicts();
-    request.helm_from = included.helm_from();
+    request.use_included_helm = included.use_included_helm;
     Ok(allow(request, registries, signers))
 }
 
@@ -228,6 +227,16 @@ pub(crate) fn goal_request(
     writer_request(goal, registry, pull_registry, turn, writer)
 }
 
+/// Returns the context of a request by this user, with a known writer.
+pub(crate) fn context(turn: &ChangeArguments, writer: Writer) -> Result<RequestContext, Failure> {
+    Ok(RequestContext {
+        now: environment::now().map_err(Failure::unknown)?,
+        writer,
+        scratch: environment::scratch(),
+        helm: helm::installer(turn.helm.as_deref()),
+    })
+}
+
 /// Returns the request for a known writer. Creating a writer may ask for a passphrase.
 pub(crate) fn writer_request(
     goal: Goal,
@@ -236,31 +245,10 @@ pub(crate) fn writer_request(
     turn: &ChangeArguments,
     writer: Writer,
 ) -> Result<Request, Failure> {
+    let context = context(turn, writer)?;
     Ok(Request {
-        registry: registry.clone(),
-        placement: PlacementChoice::default(),
-        missing: MissingImagePolicy::Push,
         pull_registry,
-        goal,
-        allowed: Exceptions::NOTHING,
-        accepted: BTreeSet::new(),
-        recreate: BTreeSet::new(),
-        before: BTreeSet::new(),
-        authority: Authority::Cluster,
-        verb: Verb::Import,
-        wave: None,
-        fleet_revision: None,
-        fleet_cluster: None,
-        from_site: BTreeSet::new(),
-        by: environment::person(),
-        now: environment::now().map_err(Failure::unknown)?,
-        writer,
-        nodes: Nodes::AsTheyAre,
-        wait: turn.timeout(),
-        limit: turn.limit(),
-        scratch: environment::scratch(),
-        helm: helm::installer(turn.helm.as_deref()),
-        helm_from: HelmFrom::Site,
+        ..Request::new(registry.clone(), goal, turn.limits(), context)
     })
 }
 
@@ -327,6 +315,6 @@ fn allowed(place: &TargetArguments) -> Exceptions {
         downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
         unproved: place.proving.unproved(),
         create: choose(create, CreateEnvironment::Allow, CreateEnvironment::Refuse),
-        ..Exceptions::NOTHING
+        ..Exceptions::default()
     }
 }

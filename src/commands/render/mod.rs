@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use importer::{
-    CreateEnvironment, HelmFrom, ImaginedSite, ManifestsOrObstacles, PushDestination,
-    RenderedManifests, Request, SecretValues, SiteFile,
+    CreateEnvironment, ImaginedSite, ManifestsOrObstacles, PushDestination, RenderedManifests,
+    Request, SecretValues, SiteFile,
 };
 use registry::RegistryAddress;
 use schemas::{ApiName, EnvironmentName, KubernetesVersion, Namespace, Version};
@@ -140,11 +140,6 @@ impl Arguments {
     fn secrets(&self) -> SecretValues {
         choose(self.show_secrets, SecretValues::Shown, SecretValues::Masked)
     }
-
-    /// Returns the `helm` that renders charts.
-    fn helm_from(&self) -> HelmFrom {
-        self.included.helm_from()
-    }
 }
 
 /// The result of rendering; none if the archive is not accepted, which the program has reported.
@@ -266,9 +261,9 @@ fn request(arguments: &Arguments, images: ResolvedRegistry) -> Result<Request, F
         &arguments.parameters,
     )?;
     let mut request = import::reader_request(target, images, arguments.signers.allowed())?;
-    request.helm = helm::installer(arguments.helm.as_deref());
+    request.context.helm = helm::installer(arguments.helm.as_deref());
     request.allowed.create = CreateEnvironment::Allow;
     request.accepted = arguments.accept.iter().cloned().collect();
-    request.helm_from = arguments.helm_from();
+    request.use_included_helm = arguments.included.use_included_helm;
     Ok(request)
 }

@@ -311,7 +311,7 @@ impl ChartArguments {
         });
         let registry = REGISTRY.parse().map_err(Failure::unknown)?;
         let mut request = goal_request(goal, &registry, None, &ChangeArguments::default())?;
-        request.helm = helm::installer(self.helm.as_deref());
+        request.context.helm = helm::installer(self.helm.as_deref());
         request.allowed.create = CreateEnvironment::Allow;
         let found =
             cluster::block_on(async { Ok(RenderedRelease::all(&site, archive, request).await?) })?;

@@ -53,11 +53,12 @@ impl FieldManager {
 }
 
 /// The policy for fields that another field manager owns with another value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Conflicts")]
 pub enum ConflictPolicy {
     /// Nothing is changed, and the owners of the fields are reported.
+    #[default]
     Refuse,
     /// The fields are taken over.
     Force,

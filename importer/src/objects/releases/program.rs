@@ -14,7 +14,7 @@ use validator::{AcceptedArchive, IncludedHelm};
 
 use crate::model::blocker::{Blocker, ContentBlocker};
 use crate::model::error::Error;
-use crate::model::request::{Goal, HelmFrom, HelmProgram, PlanRequest, Request};
+use crate::model::request::{Goal, HelmProgram, PlanRequest, Request, RequestContext};
 
 /// Returns the program for a deployment's charts after checking its version, or adds a blocker. The result is cached in
 /// the request.
@@ -25,20 +25,21 @@ pub(crate) async fn chosen(
     if let Some(helm) = asked.helm.get() {
         return Ok(Some(helm.clone()));
     }
-    let found = match asked.request.helm_from {
-        HelmFrom::Site => program(&asked.request.helm, obstacles).await?,
-        HelmFrom::Archive => match included(asked) {
+    let RequestContext { scratch, helm, .. } = &asked.request.context;
+    let found = if asked.request.use_included_helm {
+        match included(asked) {
             Ok(included) => {
                 let content = content(asked, included).await?;
-                let scratch = asked.request.scratch.clone();
-                let turns = &asked.request.helm.turns;
-                started(move || content.copied(&scratch), turns, obstacles).await?
+                let scratch = scratch.clone();
+                started(move || content.copied(&scratch), &helm.turns, obstacles).await?
             }
             Err(unfit) => {
                 obstacles.push(unfit.into());
                 None
             }
-        },
+        }
+    } else {
+        program(helm, obstacles).await?
     };
     Ok(found.map(|helm| asked.helm.get_or_init(|| helm).clone()))
 }
@@ -51,8 +52,8 @@ pub(crate) async fn check(
 ) -> Result<(), Error> {
     let has_charts = !accepted.manifest().spec.charts.is_empty();
     let is_deployed = matches!(request.goal, Goal::Deployed(_));
-    if has_charts && is_deployed && request.helm_from == HelmFrom::Site {
-        program(&request.helm, obstacles).await?;
+    if has_charts && is_deployed && !request.use_included_helm {
+        program(&request.context.helm, obstacles).await?;
     }
     Ok(())
 }
@@ -136,7 +137,7 @@ async fn content(
         let blob = blob.expect("an accepted archive lists what its images have");
         return Ok(ProgramContent::Blob(blob));
     };
-    let scratch = &asked.request.scratch;
+    let scratch = &asked.request.context.scratch;
     let layout = asked.record.placement.layout;
     let file = store::program(client, &asked.id, layout, carried, scratch).await?;
     Ok(ProgramContent::Fetched(file, program))

@@ -153,7 +153,7 @@ impl Releasing<'_> {
                 revision: planned.coming(),
                 reads: reads.elsewhere().clone(),
                 access: gate.access(),
-                turns: Arc::clone(&self.asked.request.helm.turns),
+                turns: Arc::clone(&self.asked.request.context.helm.turns),
             });
             let rendered = self.rendered(&rendering, &gate, chart, &release).await;
             let withheld = gate.withheld();

@@ -19,7 +19,6 @@ mod request;
 pub(crate) mod tests;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use kubernetes::{Cluster, ObjectRef};
 use schemas::{Digest, ParameterName, SolutionId, StatementTime, json, list_names};
@@ -33,8 +32,7 @@ use self::request::FiledRequest;
 use crate::choices::parameters::{ChosenValue, looks_secret};
 use crate::model::error::Error;
 use crate::model::parameters::ValueSource;
-use crate::model::request::{Exceptions, HelmProgram, Request};
-use crate::model::writer::Writer;
+use crate::model::request::{Exceptions, Request, RequestContext};
 use crate::objects::changes::{AppliedObject, PlannedObject};
 use crate::plan::Ready;
 use crate::plan::notes::of_network;
@@ -143,9 +141,9 @@ impl Ready<'_> {
             return Err(Error::SecretValue(value));
         }
         Ok(PlanFile {
-            by: request.by.clone(),
+            by: request.context.writer.by.clone(),
             user: cluster.username().await,
-            at: request.now,
+            at: request.context.now,
             cluster: identity(cluster).await?,
             solution: self.asked.id.clone(),
             archive_id: self.asked.record.archive_id,
@@ -245,20 +243,10 @@ impl PlanFile {
         self.request.allowed
     }
 
-    /// Returns the request of the file on behalf of the user who applies it, with their scratch directory and Helm
-    /// program.
+    /// Returns the request of the file on behalf of the user who applies it.
     #[must_use]
-    pub fn request(
-        &self,
-        by: String,
-        now: StatementTime,
-        writer: Writer,
-        scratch: PathBuf,
-        helm: HelmProgram,
-    ) -> Request {
-        self.request
-            .clone()
-            .into_request(by, now, writer, scratch, helm)
+    pub fn request(&self, context: RequestContext) -> Request {
+        self.request.clone().into_request(context)
     }
 
     /// Returns the reasons why the file is not for this archive and this cluster.

@@ -2,21 +2,19 @@
 //! not included.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use planner::RecreateRequest;
 use registry::RegistryAddress;
-use schemas::StatementTime;
 use serde::{Deserialize, Serialize};
 use store::{MissingImagePolicy, PlacementChoice};
 
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::request::{
-    Exceptions, Goal, HelmFrom, HelmProgram, LeftOpen, Nodes, PullLogin, Request,
+    Exceptions, Goal, LeftOpen, PullLogin, Request, RequestContext, TimeLimits,
 };
-use crate::model::writer::{Authority, Verb, Writer};
+use crate::model::writer::Verb;
 use crate::objects::releases::accepts_reads;
 
 /// A request in a plan file.
@@ -27,7 +25,7 @@ pub(super) struct FiledRequest {
     pull_registry: Option<RegistryAddress>,
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     placement: PlacementChoice,
-    #[serde(default, skip_serializing_if = "MissingImagePolicy::is_pushed")]
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
     missing: MissingImagePolicy,
     goal: Goal,
     pub(super) allowed: Exceptions,
@@ -83,8 +81,8 @@ impl FiledRequest {
             recreate: request.recreate.clone(),
             verb: request.verb,
             from_site: request.from_site.clone(),
-            wait: Seconds(request.wait.as_secs()),
-            limit: request.limit.map(|limit| Seconds(limit.as_secs())),
+            wait: Seconds(request.limits.wait.as_secs()),
+            limit: request.limits.total.map(|limit| Seconds(limit.as_secs())),
         })
     }
 
@@ -101,40 +99,22 @@ impl FiledRequest {
     }
 
     /// Returns the request on behalf of the user who applies the file.
-    pub(super) fn into_request(
-        self,
-        by: String,
-        now: StatementTime,
-        writer: Writer,
-        scratch: PathBuf,
-        helm: HelmProgram,
-    ) -> Request {
+    pub(super) fn into_request(self, context: RequestContext) -> Request {
+        let limits = TimeLimits {
+            wait: Duration::from_secs(self.wait.0),
+            total: self.limit.map(|limit| Duration::from_secs(limit.0)),
+        };
         Request {
-            registry: self.registry,
             pull_registry: self.pull_registry,
             placement: self.placement,
             missing: self.missing,
-            goal: self.goal,
             allowed: self.allowed,
             accepted: self.accepted,
             recreate: self.recreate,
-            before: BTreeSet::new(),
-            authority: Authority::Cluster,
             verb: self.verb,
-            wave: None,
-            fleet_revision: None,
-            fleet_cluster: None,
             from_site: self.from_site,
-            by,
-            now,
-            writer,
             // The user who applies a plan can see that the cluster is running, so nodes are not awaited.
-            nodes: Nodes::AsTheyAre,
-            wait: Duration::from_secs(self.wait.0),
-            limit: self.limit.map(|limit| Duration::from_secs(limit.0)),
-            scratch,
-            helm,
-            helm_from: HelmFrom::Site,
+            ..Request::new(self.registry, self.goal, limits, context)
         }
     }
 }

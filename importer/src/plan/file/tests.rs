@@ -13,10 +13,8 @@ use tokio::sync::Semaphore;
 
 use crate::choices::redact::HiddenTexts;
 use crate::model::layer::tests::choices;
-use crate::model::request::{
-    Exceptions, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target,
-};
-use crate::model::writer::{Authority, LeaseConflictPolicy, Verb};
+use crate::model::request::{Goal, HelmProgram, LeftOpen, Login, PullLogin, Target, TimeLimits};
+use crate::model::writer::{LeaseConflictPolicy, Verb, Writer};
 use crate::objects::changes::{AppliedObject, PlannedChart};
 use crate::objects::diff::live_digest;
 use crate::plan::file::*;
@@ -86,46 +84,38 @@ fn writer() -> Writer {
     }
 }
 
-fn helm() -> HelmProgram {
-    HelmProgram {
-        program: None,
-        renderer: (PathBuf::new(), Vec::new()),
-        turns: Arc::new(Semaphore::new(1)),
+fn context() -> RequestContext {
+    RequestContext {
+        now: StatementTime::DEFAULT,
+        writer: writer(),
+        scratch: PathBuf::new(),
+        helm: HelmProgram {
+            program: None,
+            renderer: (PathBuf::new(), Vec::new()),
+            turns: Arc::new(Semaphore::new(1)),
+        },
     }
 }
 
 pub(crate) fn request(pull_login: PullLogin, wait: u64) -> Request {
+    let goal = Goal::Deployed(Target {
+        environment: "prod".parse().unwrap(),
+        namespace: None,
+        pull_login,
+        parameters: Box::default(),
+        fleet: None,
+    });
+    let limits = TimeLimits {
+        wait: Duration::from_secs(wait),
+        total: None,
+    };
     Request {
-        registry: "push.test:5000/a".parse().unwrap(),
-        pull_registry: None,
-        placement: store::PlacementChoice::default(),
         missing: MissingImagePolicy::Refuse,
-        goal: Goal::Deployed(Target {
-            environment: "prod".parse().unwrap(),
-            namespace: None,
-            pull_login,
-            parameters: Box::default(),
-            fleet: None,
-        }),
-        allowed: Exceptions::NOTHING,
         accepted: ["1234".to_owned()].into(),
         recreate: ["StatefulSet/db".parse().unwrap()].into(),
-        before: [].into(),
-        authority: Authority::Cluster,
         verb: Verb::Deploy,
-        wave: None,
-        fleet_revision: None,
-        fleet_cluster: None,
         from_site: [LeftOpen::Registry].into(),
-        by: "alice@desk".to_owned(),
-        now: StatementTime::DEFAULT,
-        writer: writer(),
-        nodes: Nodes::AsTheyAre,
-        wait: Duration::from_secs(wait),
-        limit: None,
-        scratch: PathBuf::new(),
-        helm: helm(),
-        helm_from: HelmFrom::Site,
+        ..Request::new("push.test:5000/a".parse().unwrap(), goal, limits, context())
     }
 }
 
@@ -175,9 +165,7 @@ fn the_choices_of_a_fleet_go_with_a_plan() {
         ..file()
     };
     let read = PlanFile::from_slice(&file.to_bytes()).unwrap();
-    let now = StatementTime::DEFAULT;
-    let read = read.request("bob".to_owned(), now, writer(), PathBuf::new(), helm());
-    assert_eq!(read.goal, request.goal);
+    assert_eq!(read.request(context()).goal, request.goal);
 }
 
 #[test]
@@ -187,19 +175,18 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
     assert_eq!(read, file);
     assert_eq!(read.id(), file.id());
     assert_eq!(read.summary.crds[0].diff, "+a\n");
-    let bob = read.request(
-        "bob@desk".to_owned(),
-        StatementTime::DEFAULT,
-        writer(),
-        PathBuf::new(),
-        helm(),
-    );
-    assert_eq!(bob.by, "bob@desk");
+    let mut context = context();
+    context.writer.by = "bob@desk".to_owned();
+    let bob = read.request(context);
+    assert_eq!(bob.context.writer.by, "bob@desk");
     let Goal::Deployed(target) = &bob.goal else {
         panic!("{bob:?}");
     };
     let login = PullLogin::Secret("login".parse().unwrap());
-    assert_eq!((bob.wait.as_secs(), &target.pull_login), (300, &login));
+    assert_eq!(
+        (bob.limits.wait.as_secs(), &target.pull_login),
+        (300, &login)
+    );
     assert_eq!(FiledRequest::new(&bob).unwrap(), file.request);
 }
 

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::anyhow;
 use fleet::rollout::RequiredConsent;
 use importer::{
-    Blocker, CyclicPrerequisites, EnvironmentNamespace, Error, Event, NoLongerNeeding, Plan, Ready,
-    Request,
+    Blocker, CyclicPrerequisites, EnvironmentNamespace, Error, Event, FleetPart, NoLongerNeeding,
+    Plan, Ready, Request,
 };
 use kubernetes::Cluster;
 use schemas::{ClusterName, KubernetesName, PlacedVersion, Solution, SolutionName, WaveName};
@@ -58,9 +58,11 @@ pub(super) async fn plan(
     for DeployableEntry { placed, found } in source.deployables(&place).await? {
         let (note, why) = match found {
             Ok(mut deployable) => {
-                deployable.request.wave = wave.cloned();
-                deployable.request.fleet_revision = rollout.revision.map(|revision| revision.at);
-                deployable.request.fleet_cluster = Some(member.name.clone());
+                deployable.request.fleet = FleetPart {
+                    wave: wave.cloned(),
+                    revision: rollout.revision.map(|revision| revision.at),
+                    cluster: Some(member.name.clone()),
+                };
                 ready.push(deployable);
                 continue;
             }

@@ -8,7 +8,7 @@ use importer::{Handover, Overlap, RenderedManifests, SecretValues};
 use kubernetes::Cluster;
 use registry::{Client, RegistryAddress};
 use schemas::{Namespace, PlacedVersion, SolutionId, list_names};
-use store::{Placement, PushPlan, PushRequest, ReplacePolicy, TargetState};
+use store::{MissingImagePolicy, Placement, PushPlan, PushRequest, ReplacePolicy, TargetState};
 
 use super::super::reading::ReadDeployment;
 use super::super::source::Deployable;
@@ -31,7 +31,7 @@ pub(super) async fn look(
         ..
     } = deployable;
     let missing = request.missing;
-    if tool.reads_registry() && !missing.is_pushed() {
+    if tool.reads_registry() && missing == MissingImagePolicy::Refuse {
         let only_read = "its registry is read-only, so nothing can be exported to it";
         let fix = "set a `registry` that accepts pushes for the cluster in the fleet's file";
         return Ok(Err(vec![ShownBlocker::new(only_read, fix)]));
@@ -97,10 +97,7 @@ pub(super) struct ExportPlan {
 }
 
 /// Returns the request to push the images of an archive.
-pub(super) fn push_request(
-    placement: Placement,
-    missing: store::MissingImagePolicy,
-) -> PushRequest {
+pub(super) fn push_request(placement: Placement, missing: MissingImagePolicy) -> PushRequest {
     PushRequest {
         pull_registry: None,
         wanted: TargetState {

@@ -181,7 +181,7 @@ async fn compare(
         registry,
         pull_registry: Some(pull_registry),
     };
-    let request = import::reader_request(target, images, Exceptions::NOTHING)?;
+    let request = import::reader_request(target, images, Exceptions::default())?;
     let since = ComparisonBase::Deployed(namespace.clone());
     let compared = Comparison::make(&archive.accepted, cluster, request, &since).await?;
     Ok(match compared.obstacles.first() {

@@ -2,10 +2,9 @@
 //! that objects of one kind share a line.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use importer::{
-    PlanSummary, PlannedChart, PlannedField, PlannedMigration, PlannedObject, Request, SiteValue,
+    PlanSummary, PlannedChart, PlannedField, PlannedMigration, PlannedObject, SiteValue,
 };
 
 use super::{INDENT, Mark};
@@ -216,24 +215,6 @@ pub(crate) enum Detail {
     Brief,
     /// Also fields, rights and the source of each value.
     Full,
-}
-
-/// The limits of the time that a command waits for the cluster.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waits {
-    /// The limit of one wait.
-    pub(super) each: Duration,
-    /// The limit of all of it, if there is one.
-    pub(super) all: Option<Duration>,
-}
-
-impl From<&Request> for Waits {
-    fn from(request: &Request) -> Self {
-        Self {
-            each: request.wait,
-            all: request.limit,
-        }
-    }
 }
 
 /// The lines of a plan that were added so far.

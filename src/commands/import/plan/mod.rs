@@ -5,9 +5,8 @@ mod changes;
 pub(super) mod overview;
 use std::fmt;
 
-use importer::{PlanSummary, PlannedObject};
+use importer::{PlanSummary, PlannedObject, TimeLimits};
 
-pub(crate) use self::changes::Waits;
 use self::changes::{Detail, Lines};
 pub(crate) use self::overview::{archive, cluster_line};
 use crate::render::{self, Colour};
@@ -155,12 +154,12 @@ impl fmt::Display for Totals {
 const SHOWN_DIGITS: usize = 12;
 
 /// Shows a plan, with the diff of each object if the user requests it.
-pub(crate) fn show(plan: &PlanSummary, shown: PlanDetail, waits: Option<Waits>) {
+pub(crate) fn show(plan: &PlanSummary, shown: PlanDetail, limits: Option<TimeLimits>) {
     let detail = match shown {
         PlanDetail::Plain => Detail::Brief,
         PlanDetail::Details | PlanDetail::WithDiff => Detail::Full,
     };
-    show_lines(all(plan, detail, waits, true));
+    show_lines(all(plan, detail, limits, true));
     if shown == PlanDetail::WithDiff {
         let objects = plan.objects();
         let objects = objects.filter(|object| !object.diff.is_empty());
@@ -169,7 +168,7 @@ pub(crate) fn show(plan: &PlanSummary, shown: PlanDetail, waits: Option<Waits>) 
     render::line("");
     render::line(totals(plan).to_string());
     if shown == PlanDetail::Plain
-        && all(plan, Detail::Full, waits, true) != all(plan, detail, waits, true)
+        && all(plan, Detail::Full, limits, true) != all(plan, detail, limits, true)
     {
         render::note("hint: `--details` shows fields, rights and the source of each value");
     }
@@ -206,11 +205,11 @@ fn totals(plan: &PlanSummary) -> Totals {
 fn all(
     plan: &PlanSummary,
     detail: Detail,
-    waits: Option<Waits>,
+    limits: Option<TimeLimits>,
     has_consent_id: bool,
 ) -> Vec<String> {
     let mut lines = Lines::new(detail);
-    lines.overview(plan, waits, has_consent_id);
+    lines.overview(plan, limits, has_consent_id);
     lines.part();
     lines.changes(plan);
     lines.part();

@@ -6,13 +6,13 @@ use std::time::Duration;
 use importer::{
     LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedHelm, PlannedLaterPods,
     PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget,
-    SiteValue, UnreadablePart,
+    SiteValue, TimeLimits, UnreadablePart,
 };
 use schemas::SolutionId;
 use store::{PathLayout, PushSummary};
 
 use super::INDENT;
-use super::changes::{Detail, Lines, Waits};
+use super::changes::{Detail, Lines};
 use crate::args::choose;
 use crate::render;
 
@@ -31,7 +31,7 @@ impl Lines {
     pub(super) fn overview(
         &mut self,
         plan: &PlanSummary,
-        waits: Option<Waits>,
+        limits: Option<TimeLimits>,
         has_consent_id: bool,
     ) {
         let target = plan.target.as_ref();
@@ -55,9 +55,9 @@ impl Lines {
             self.row("consent", &consent(target, has_consent_id));
         }
         let has_waits = target.is_some() || plan.crds.iter().any(PlannedObject::differs);
-        if let Some(waits) = waits.filter(|_| has_waits) {
+        if let Some(limits) = limits.filter(|_| has_waits) {
             let has_charts = target.is_some_and(|target| !target.releases.is_empty());
-            self.row("time", &time(waits, has_charts));
+            self.row("time", &time(limits, has_charts));
         }
     }
 }
@@ -104,15 +104,15 @@ fn consent(target: &PlannedTarget, has_id: bool) -> String {
 }
 
 /// Returns the time limits, because the duration of a push or a rollout is not known in advance.
-fn time(waits: Waits, has_charts: bool) -> String {
-    match waits.all {
-        Some(all) => format!(
+fn time(limits: TimeLimits, has_charts: bool) -> String {
+    match limits.total {
+        Some(total) => format!(
             "at most {} for the change to the cluster (`--timeout`)",
-            short(all)
+            short(total)
         ),
         None => format!(
             "at most {} for each wait for the cluster (`--timeout`){}",
-            short(waits.each),
+            short(limits.wait),
             choose(has_charts, "; charts have their own limits", "")
         ),
     }
@@ -446,10 +446,10 @@ mod tests {
         assert_eq!(lines.lines, expected);
     }
 
-    fn overview(plan: &Value, waits: Option<Waits>, has_consent_id: bool) -> Vec<String> {
+    fn overview(plan: &Value, limits: Option<TimeLimits>, has_consent_id: bool) -> Vec<String> {
         let mut lines = Lines::new(Detail::Brief);
         let plan = summary(plan);
-        lines.overview(&plan, waits, has_consent_id);
+        lines.overview(&plan, limits, has_consent_id);
         lines.lines
     }
 
@@ -464,9 +464,9 @@ mod tests {
             "pullProof": { "image": "r.test/a", "architectures": [] },
             "objects": [{ "object": "Namespace shop", "action": "create" }],
         });
-        let waits = Waits {
-            each: Duration::from_mins(5),
-            all: None,
+        let limits = TimeLimits {
+            wait: Duration::from_mins(5),
+            total: None,
         };
         let mut plan = json!({
             "context": "test", "pullRegistry": "nodes.test", "bytes": 3000, "bytesToPush": 2000, "images": 2,
@@ -483,7 +483,7 @@ mod tests {
             "consent   needed for 1 effect outside the environment: `--accept 5d0c`",
             "time      at most 5m for each wait for the cluster (`--timeout`)",
         ];
-        assert_eq!(overview(&plan, Some(waits), true), expected);
+        assert_eq!(overview(&plan, Some(limits), true), expected);
         // A fleet has its own consent id, and a plan file has no time limits.
         let shown = overview(&plan, None, false);
         assert_eq!(
@@ -503,25 +503,25 @@ mod tests {
             "deploy to no environment",
             "images    0 images, 0 bytes of 0 bytes to push to r.test",
         ];
-        let waits = Waits {
-            each: Duration::from_secs(90),
-            all: None,
+        let limits = TimeLimits {
+            wait: Duration::from_secs(90),
+            total: None,
         };
-        assert_eq!(overview(&json!({}), Some(waits), true), expected);
+        assert_eq!(overview(&json!({}), Some(limits), true), expected);
     }
 
     #[test]
     fn the_time_is_the_limit_and_no_guess() {
-        let waits = |all| Waits {
-            each: Duration::from_secs(90),
-            all,
+        let limits = |total| TimeLimits {
+            wait: Duration::from_secs(90),
+            total,
         };
         assert_eq!(
-            time(waits(Some(Duration::from_mins(10))), true),
+            time(limits(Some(Duration::from_mins(10))), true),
             "at most 10m for the change to the cluster (`--timeout`)"
         );
         assert_eq!(
-            time(waits(None), true),
+            time(limits(None), true),
             "at most 90s for each wait for the cluster (`--timeout`); charts have their own limits"
         );
     }
