@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use importer::{Run, TimeLimits};
+use importer::TimeLimits;
 use registry::RegistryAddress;
 use schemas::{FindingId, IgnoreReason, SolutionId};
 
@@ -163,21 +163,6 @@ pub(crate) struct ClusterArguments {
     pub(crate) context: Option<String>,
 }
 
-/// Whether a verb that removes only shows what it would remove.
-#[derive(Args, Debug)]
-pub(crate) struct DryRunArguments {
-    /// Show what would change, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-}
-
-impl DryRunArguments {
-    /// Returns whether the command changes something or only shows the plan.
-    pub(crate) fn run(&self) -> Run {
-        choose(self.dry_run, Run::Dry, Run::Real)
-    }
-}
-
 /// How a cluster is changed: how long is waited, for somebody else who changes it and for the cluster itself, and who
 /// signs the receipt.
 #[derive(Args, Debug, Default)]
@@ -278,8 +263,9 @@ pub(crate) struct RemovalArguments {
     #[arg(long)]
     pub(crate) yes: bool,
 
-    #[command(flatten)]
-    pub(crate) dry_run: DryRunArguments,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 
     #[command(flatten)]
     pub(crate) progress: ProgressArguments,

@@ -10,7 +10,6 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, iter};
 
-use importer::Run;
 use progress::{Exchange, Listener};
 use rustix::termios::tcgetwinsize;
 use schemas::{is_unprintable, printable};
@@ -292,11 +291,9 @@ pub(crate) fn result<T: Serialize>(output: Output, value: &T, human: impl FnOnce
     }
 }
 
-/// Notes that a dry run has changed nothing.
-pub(crate) fn dry(run: Run) {
-    if run == Run::Dry {
-        line("nothing was changed (--dry-run)");
-    }
+/// Writes that a dry run has changed nothing.
+pub(crate) fn dry_run() {
+    line("nothing was changed (--dry-run)");
 }
 
 /// Formats a number of bytes for people, with the units of disks (powers of 1000).

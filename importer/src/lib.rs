@@ -38,9 +38,9 @@ mod records;
 mod renderer;
 mod status;
 
-pub use apply::change::{Change, KeptSite, Run, SiteChange, keep as keep_site};
+pub use apply::change::{Change, KeptSite, SiteChange, keep as keep_site};
 pub use apply::environment::{
-    DeletedEnvironment, NamespaceOutcome, Resources, create as create_environment,
+    DeletedEnvironment, NamespaceOutcome, create as create_environment,
     delete as delete_environment,
 };
 pub use apply::lifecycle::{RemovalReport, deactivate};
@@ -124,5 +124,5 @@ pub use status::readiness::{Condition, OperatorStatus, RunningRelease};
 pub use status::site::{
     SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
 };
-pub use status::support::{FreeText, SupportFile, SupportFiles, UnreadFile, support};
+pub use status::support::{SupportFile, SupportFiles, UnreadFile, support};
 pub use status::{Status, VersionStatus, environments, status};

@@ -20,8 +20,8 @@ use schemas::{
 use serde::Serialize;
 use signing::SecretKey;
 use sources::{
-    Cache, CacheOptions, CollectedImage, Compression, ImageBlob, LocalBlob, ReferrerTreatment,
-    Remote, SourceContext, SourceNetwork, UnpackSession,
+    Cache, CacheOptions, CollectedImage, Compression, ImageBlob, LocalBlob, Remote, SourceContext,
+    SourceNetwork, UnpackSession,
 };
 use validator::{ArchiveVerdict, DraftOrigin, EvaluatedFindings, FindingRules, Report};
 
@@ -56,8 +56,8 @@ pub struct PackRequest {
     pub cache: CacheOptions,
     /// The compression of uncompressed layers, if it does not change a digest of the source.
     pub compression: Compression,
-    /// The treatment of signatures and other referrers of images.
-    pub referrers: ReferrerTreatment,
+    /// Whether signatures and other referrers of images are packed, if the sources have any.
+    pub with_referrers: bool,
     /// The access to remote sources.
     pub remote: Remote,
     /// The renderer of charts.
@@ -384,7 +384,7 @@ pub(crate) fn source_context<'a>(
         unpacking: UnpackSession::new(request.cache.unpack_limit),
         network: SourceNetwork::new(&request.remote, cache, watch),
         compression: request.compression,
-        referrers: request.referrers,
+        with_referrers: request.with_referrers,
         threads: request.threads,
         watch,
         postponed,

@@ -153,7 +153,7 @@ spec:
                 directory: self.0.path().join("cache"),
                 unpack_limit: sources::UNPACK_LIMIT,
             },
-            referrers: sources::ReferrerTreatment::Leave,
+            with_referrers: false,
             remote: sources::Remote::default(),
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: None,

@@ -51,7 +51,7 @@ fn request(tree: &Path, output: &Path) -> PackRequest {
             directory: tree.join("../cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
-        referrers: sources::ReferrerTreatment::Leave,
+        with_referrers: false,
         remote: Remote::default(),
         renderer: ChartRenderer::Nothing,
         keyring: None,
@@ -514,9 +514,9 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
         "  operator:",
         "  operator:\n    env: [{name: SINGLE, value: '$(image:single)'}]",
     );
-    let with = |referrers| {
+    let with = |with_referrers| {
         let request = PackRequest {
-            referrers,
+            with_referrers,
             ..request(&bench.tree(), &bench.output())
         };
         let packed = run(&request).unwrap();
@@ -526,9 +526,9 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
         let requires: Vec<String> = requires.iter().map(ToString::to_string).collect();
         (packed.images, packed.referrers, requires)
     };
-    let (images, none, requires) = with(sources::ReferrerTreatment::Leave);
+    let (images, none, requires) = with(false);
     assert_eq!((none, requires.is_empty()), (0, true));
-    let found = with(sources::ReferrerTreatment::Bring);
+    let found = with(true);
     assert_eq!(found, (images, 1, vec!["referrers-1.0.0".to_owned()]));
 }
 

@@ -114,7 +114,7 @@ spec:
                 directory: self.path("cache"),
                 unpack_limit: sources::UNPACK_LIMIT,
             },
-            referrers: sources::ReferrerTreatment::Leave,
+            with_referrers: false,
             remote: sources::Remote::default(),
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: Some(self.path(keyring)),

@@ -71,7 +71,7 @@ spec:
             directory: directory.join("cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
-        referrers: sources::ReferrerTreatment::Leave,
+        with_referrers: false,
         remote: sources::Remote::default(),
         renderer: ChartRenderer::Nothing,
         keyring: None,

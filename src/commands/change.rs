@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use importer::{Change, EvenIfUsed, RemovalBlocked, RemovalReport, RemoveSets, Run};
+use importer::{Change, EvenIfUsed, RemovalBlocked, RemovalReport, RemoveSets};
 
 use super::blocked::{ShownBlocker, refuse_plan, refuse_removal};
 use super::cluster_events::event_sink;
@@ -39,9 +39,9 @@ where
     Failure: From<E>,
 {
     let confirm = async |change: &Change<'_>| -> Result<ConfirmedRemoval<T>, Failure> {
-        if !removal.yes && change.run != Run::Dry {
+        if !removal.yes && !change.dry_run {
             let dry = Change {
-                run: Run::Dry,
+                dry_run: true,
                 ..change.clone()
             };
             let plan = match act(&dry).await? {
@@ -86,15 +86,15 @@ where
     Failure: From<E>,
 {
     events::begin(&removal.progress)?;
-    let run = removal.dry_run.run();
-    change(&removal.cluster, &removal.wait, run, output, act)
+    let dry_run = removal.dry_run;
+    change(&removal.cluster, &removal.wait, dry_run, output, act)
 }
 
 /// Changes the cluster, and shows the progress.
 pub(super) fn change<T, E>(
     arguments: &ClusterArguments,
     wait: &ChangeArguments,
-    run: Run,
+    dry_run: bool,
     output: Output,
     act: impl AsyncFnOnce(&Change<'_>) -> Result<T, E>,
 ) -> Result<T, Failure>
@@ -109,7 +109,7 @@ where
             writer: &writer,
             tell: &event_sink(output),
             deadline: wait.timeout(),
-            run,
+            dry_run,
             helm: &helm::installer(wait.helm.as_deref()),
             accepted: BTreeSet::new(),
         };
@@ -183,21 +183,20 @@ where
     let is_same = |shown: &RemovalReport, now: &RemovalReport| shown.differs(now).is_none();
     let removal = remove_confirmed(arguments, output, question, show_plan, is_same, undo)?;
     Ok(match removal {
-        ConfirmedRemoval::Done(undone) => {
-            let run = arguments.dry_run.run();
-            give(output, &undone, |undone| show(undone, done, run))
-        }
+        ConfirmedRemoval::Done(undone) => give(output, &undone, |undone| {
+            if arguments.dry_run {
+                show_plan(undone);
+                return render::dry_run();
+            }
+            show(undone, done);
+        }),
         ConfirmedRemoval::Blocked(blocked) => refuse_removal(output, &blocked, forced),
         ConfirmedRemoval::Unconfirmed(plan, why) => refuse_plan(output, &plan, [why]),
     })
 }
 
 /// Shows the removed and the kept resources.
-pub(super) fn show(undone: &RemovalReport, done: &str, run: Run) {
-    if run == Run::Dry {
-        show_plan(undone);
-        return render::dry(run);
-    }
+pub(super) fn show(undone: &RemovalReport, done: &str) {
     for object in &undone.applied {
         render::line!("{object} was applied first");
     }

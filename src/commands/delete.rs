@@ -7,7 +7,7 @@ use std::fmt::Display;
 use clap::{ArgGroup, Args};
 use importer::{
     Blocker, Change, Deletion, EvenIfUsed, ImageTreatment, Registries, RemovalBlocked,
-    RemovalReport, Run, Undeployment,
+    RemovalReport, Undeployment,
 };
 use kubernetes::Cluster;
 use registry::Client;
@@ -91,8 +91,8 @@ async fn delete(
     if !plan.obstacles.is_empty() {
         return Ok(refuse_plan(output, &plan, in_the_way(&plan)));
     }
-    if change.run == Run::Dry {
-        return Ok(give(output, &plan, |_| render::dry(change.run)));
+    if change.dry_run {
+        return Ok(give(output, &plan, |_| render::dry_run()));
     }
     let question = format!("delete {solution} with all these objects?");
     if !arguments.removal.yes && !agreed(&question, output).await? {
@@ -101,7 +101,7 @@ async fn delete(
     let undone = plan.carry_out(change).await?;
     let done = format!("{solution} is deleted");
     Ok(give(output, &undone, |undone| {
-        change::show(undone, &done, change.run);
+        change::show(undone, &done);
     }))
 }
 

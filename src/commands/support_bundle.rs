@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use importer::{ChangeFilter, FreeText, SupportFile, SupportFiles, UnreadFile};
+use importer::{ChangeFilter, SupportFile, SupportFiles, UnreadFile};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, StatementTime};
 use serde::Serialize;
@@ -74,19 +74,15 @@ struct Versions<'a> {
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let now = environment::now().map_err(Failure::unknown)?;
-    let text = if arguments.include_text {
-        if !arguments.yes && !cluster::block_on(agreed(QUESTION, output))? {
-            let unwritten = UnwrittenBundle {
-                unwritten: &arguments.out,
-            };
-            let message = "cannot write the support bundle: free text was not confirmed";
-            let why = ShownBlocker::new(message, "add `--yes`, or omit `--include-text`");
-            return Ok(refuse_plan(output, &unwritten, [why]));
-        }
-        FreeText::Shown
-    } else {
-        FreeText::Masked
-    };
+    let include_text = arguments.include_text;
+    if include_text && !arguments.yes && !cluster::block_on(agreed(QUESTION, output))? {
+        let unwritten = UnwrittenBundle {
+            unwritten: &arguments.out,
+        };
+        let message = "cannot write the support bundle: free text was not confirmed";
+        let why = ShownBlocker::new(message, "add `--yes`, or omit `--include-text`");
+        return Ok(refuse_plan(output, &unwritten, [why]));
+    }
     let files = cluster::read(&arguments.cluster, async |cluster| {
         let environment = &arguments.environment;
         let described = importer::describe_environment(cluster, environment).await?;
@@ -101,7 +97,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             environment,
             made_at: now.to_string(),
         };
-        let mut files = SupportFiles::begin(cluster, environment, text).await?;
+        let mut files = SupportFiles::begin(cluster, environment, include_text).await?;
         files.add_report("versions.json", &versions);
         files.add_report("environment.json", &described);
         files.add_report("history.json", &shown(&history, None));

@@ -7,14 +7,13 @@ use std::slice;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use importer::Run;
 use schemars::JsonSchema;
 use schemas::{KeyId, KubernetesName, SolutionPattern, TrustPolicy, TrustSpec, TrustedKey};
 use serde::Serialize;
 use signing::PublicKey;
 
 use super::give;
-use crate::args::{DryRunArguments, Output, choose};
+use crate::args::{Output, choose};
 use crate::disk::WriteMode;
 use crate::failure::{self, Failure, Outcome, cannot};
 use crate::keys;
@@ -258,8 +257,9 @@ pub(crate) struct RemoveArguments {
     #[arg(long)]
     system: bool,
 
-    #[command(flatten)]
-    dry_run: DryRunArguments,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// A policy was removed, or would be.
@@ -278,18 +278,17 @@ fn remove(arguments: &RemoveArguments, output: Output) -> Result<Outcome, Failur
     let name: Option<KubernetesName> = arguments.what.parse().ok();
     let file = name.map(|name| trust::file(&folder, &name));
     if let Some(path) = file.filter(|path| path.symlink_metadata().is_ok()) {
-        return remove_policy(path, arguments.dry_run.run(), output);
+        return remove_policy(path, arguments.dry_run, output);
     }
     let (mut all, _) = trust::stored()?;
     all.retain(|stored| stored.path.parent() == Some(&folder));
     remove_key(arguments, all, output)
 }
 
-fn remove_policy(path: PathBuf, run: Run, output: Output) -> Result<Outcome, Failure> {
-    if run == Run::Real {
+fn remove_policy(path: PathBuf, dry_run: bool, output: Output) -> Result<Outcome, Failure> {
+    if !dry_run {
         std::fs::remove_file(&path).map_err(cannot("remove", &path))?;
     }
-    let dry_run = run == Run::Dry;
     let removed = RemovedTrust {
         removed: path,
         dry_run,
@@ -297,7 +296,9 @@ fn remove_policy(path: PathBuf, run: Run, output: Output) -> Result<Outcome, Fai
     Ok(give(output, &removed, |removed| {
         let would = choose(dry_run, "would be ", "");
         render::line!("{would}removed     {}", removed.removed.display());
-        render::dry(run);
+        if dry_run {
+            render::dry_run();
+        }
     }))
 }
 
@@ -340,12 +341,13 @@ fn remove_key(
     }
     let stored = StoredPolicy::new(path.clone(), document);
     let stored = stored.map_err(|error| failure::without_key(&path, error))?;
-    let run = arguments.dry_run.run();
-    if run == Run::Real {
+    if !arguments.dry_run {
         trust::write(&stored.path, &stored.document, WriteMode::Replace)?;
     }
     Ok(give(output, &shown(&stored), |shown| {
         show(slice::from_ref(shown));
-        render::dry(run);
+        if arguments.dry_run {
+            render::dry_run();
+        }
     }))
 }

@@ -26,7 +26,7 @@ use crate::journal::{UploadJournal, UploadSubject};
 use crate::limits;
 use crate::pace::{LeastRate, TransferRate};
 use crate::retry::{self, RetryPolicy};
-use crate::tls::{self, CertificateAuthority, SystemRoots};
+use crate::tls::{self, CertificateAuthority};
 use crate::transport::{OutgoingRequest, Transport};
 use crate::wire::ClientWire;
 
@@ -88,8 +88,8 @@ impl Proxies {
 pub struct ClientOptions {
     /// Additional certificate authorities: the bytes of PEM files with one or more certificates each.
     pub ca: Vec<CertificateAuthority>,
-    /// The trust in the system's certificate authorities.
-    pub system_roots: SystemRoots,
+    /// Whether the system's certificate authorities are trusted too.
+    pub trust_system_roots: bool,
     /// The client certificate for servers that request one.
     pub identity: Option<ClientIdentity>,
     /// The registries that are accessed by HTTP without TLS.
@@ -142,7 +142,7 @@ impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             ca: Vec::new(),
-            system_roots: SystemRoots::default(),
+            trust_system_roots: true,
             identity: None,
             plain_http: PlainHttp::default(),
             proxies: Proxies::default(),
@@ -163,7 +163,11 @@ impl Default for ClientOptions {
 impl ClientWire {
     /// Sets up the HTTP client with these options.
     pub(crate) fn from_options(options: &ClientOptions) -> Result<Self, Error> {
-        let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
+        let tls = tls::client_config(
+            &options.ca,
+            options.trust_system_roots,
+            options.identity.as_ref(),
+        )?;
         let identity = options.identity.as_ref();
         let shown = ShownIdentity {
             certificate: identity.map(|identity| identity.certificate.clone()),

@@ -11,7 +11,6 @@ use crate::address::{Reference, RepositoryPath};
 use crate::error::Error;
 use crate::known_content::KnownContent;
 use crate::source::BlobContent;
-use crate::turns::ReadConcurrency;
 
 /// One blob and the repositories that need it.
 #[derive(Clone)]
@@ -65,8 +64,9 @@ pub struct PushJob {
     /// The known content of the registry. The push checks for everything else, and mounts blobs that another repository
     /// is known to have.
     pub known: KnownContent,
-    /// The number of blobs that may be read from the source at a time.
-    pub reads: ReadConcurrency,
+    /// Whether one blob is read at a time, from its beginning to its end. An optical disc loses more by seeking than
+    /// concurrency gains. Else more blobs are read at a time while the throughput increases.
+    pub read_one_at_a_time: bool,
 }
 
 /// A number of blobs and their total size. A blob counts once per repository.

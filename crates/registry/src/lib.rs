@@ -91,6 +91,5 @@ pub use push::push;
 pub use retry::{Attempts, RetryPolicy};
 pub use site::{SiteAddress, WebSite};
 pub use source::BlobContent;
-pub use tls::{AuthorityError, CertificateAuthority, SystemRoots};
-pub use turns::ReadConcurrency;
+pub use tls::{AuthorityError, CertificateAuthority};
 pub use verify::{Fault, FaultyContent, VerifyReport, verify};

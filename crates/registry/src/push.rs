@@ -34,7 +34,7 @@ pub async fn push(client: &Client, job: PushJob, tell: ProgressSink<'_, Event>) 
     let run = PushRun {
         client,
         known: &job.known,
-        turns: ReadTurns::new(job.reads),
+        turns: ReadTurns::new(job.read_one_at_a_time),
         tell,
         stopped: OnceLock::new(),
         not_stored: AtomicUsize::new(0),

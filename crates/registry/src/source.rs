@@ -286,10 +286,10 @@ mod tests {
     use super::*;
     use crate::manifests::digest_of;
     use crate::pace::LeastRate;
-    use crate::turns::{ReadConcurrency, ReadTurns};
+    use crate::turns::ReadTurns;
 
     async fn collect(source: &Arc<BlobSource>, from: u64, to: u64) -> (u64, Option<Error>) {
-        let turn = Arc::new(ReadTurns::new(ReadConcurrency::One).queue());
+        let turn = Arc::new(ReadTurns::new(true).queue());
         let mut pieces = match source
             .read(from, to, &turn, &TransferRate::new(LeastRate::default()))
             .await

@@ -12,16 +12,6 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use crate::error::Error;
 use crate::identity::ClientIdentity;
 
-/// The trust in the system's certificate authorities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SystemRoots {
-    /// The system's authorities are trusted in addition to the configured ones.
-    #[default]
-    Trusted,
-    /// Only the configured authorities are trusted.
-    Ignored,
-}
-
 /// The files in which Linux distributions store all authorities. The first existing file is used.
 const SYSTEM_BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
@@ -33,11 +23,11 @@ const SYSTEM_BUNDLES: [&str; 5] = [
 
 pub(crate) fn client_config(
     ca: &[CertificateAuthority],
-    system_roots: SystemRoots,
+    trust_system_roots: bool,
     identity: Option<&ClientIdentity>,
 ) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
-    if system_roots == SystemRoots::Trusted {
+    if trust_system_roots {
         add_system_roots(&mut roots);
     }
     for authority in ca {
@@ -143,6 +133,6 @@ mod tests {
             let words = "`ca.pem` holds no certificate (PEM) that can be used";
             assert_eq!(error.to_string(), words);
         }
-        assert!(client_config(&[], SystemRoots::Ignored, None).is_ok());
+        assert!(client_config(&[], false, None).is_ok());
     }
 }

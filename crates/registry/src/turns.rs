@@ -16,16 +16,6 @@ use tokio::time::Instant;
 use crate::buffers::{Buffer, Buffers};
 use crate::limits;
 
-/// The number of blobs that are read from the source at a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadConcurrency {
-    /// One blob at first, and more while the throughput increases.
-    #[default]
-    Adapted,
-    /// One blob at a time, from its beginning to its end. An optical disc loses more by seeking than concurrency gains.
-    One,
-}
-
 /// The queue of readers, and the buffers that they use.
 pub(crate) struct ReadTurns {
     state: Mutex<TurnsState>,
@@ -44,10 +34,11 @@ struct TurnsState {
 }
 
 impl ReadTurns {
-    pub(crate) fn new(reads: ReadConcurrency) -> Arc<Self> {
-        let most = match reads {
-            ReadConcurrency::One => 1,
-            ReadConcurrency::Adapted => limits::REQUESTS,
+    pub(crate) fn new(read_one_at_a_time: bool) -> Arc<Self> {
+        let most = if read_one_at_a_time {
+            1
+        } else {
+            limits::REQUESTS
         };
         let state = TurnsState {
             tickets: BTreeSet::new(),
@@ -404,7 +395,7 @@ mod tests {
 
     #[test]
     fn who_came_first_reads_first() {
-        let turns = ReadTurns::new(ReadConcurrency::One);
+        let turns = ReadTurns::new(true);
         let (first, second) = (turns.queue(), turns.queue());
         let may_read = |turn: &ReadTurn| turns.state().may_read(turn.ticket);
         assert_eq!((may_read(&first), may_read(&second)), (true, false));

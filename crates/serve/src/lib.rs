@@ -33,5 +33,5 @@ pub use compare::BlobFault;
 pub use content::{Conflict, Content, ServedArchive, ServedBlob, ServedImage};
 pub use login::{LoginError, ReaderLogin};
 pub use server::{Server, ServerHandle};
-pub use shared::{AccessRecord, Event, ReadMode, ServerListener, ServerOptions};
+pub use shared::{AccessRecord, Event, ServerListener, ServerOptions};
 pub use tls::{Tls, TlsError, tls};

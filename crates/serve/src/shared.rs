@@ -14,15 +14,6 @@ use crate::login::ReaderLogin;
 use crate::metrics::ServerMetrics;
 use crate::tls::Tls;
 
-/// The verification of blobs before they are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadMode {
-    /// Blobs are sent without verification. Clients verify them, as with every registry.
-    AsTheyAre,
-    /// Each blob is hashed before its first byte is sent.
-    Compared,
-}
-
 /// The options of a server.
 #[derive(Debug)]
 pub struct ServerOptions {
@@ -30,8 +21,8 @@ pub struct ServerOptions {
     pub tls: Option<Tls>,
     /// The required login, if any.
     pub login: Option<ReaderLogin>,
-    /// The verification of blobs.
-    pub reads: ReadMode,
+    /// Whether each blob is hashed before its first byte is sent. Clients verify blobs anyway, as with every registry.
+    pub verify_reads: bool,
 }
 
 /// An event of a server.
@@ -87,15 +78,16 @@ pub(crate) struct SharedState {
 
 impl SharedState {
     pub(crate) fn new(options: ServerOptions, tell: ServerListener) -> Self {
-        let ServerOptions { tls, login, reads } = options;
+        let ServerOptions {
+            tls,
+            login,
+            verify_reads,
+        } = options;
         Self {
             content: RwLock::default(),
             tls: tls.map(RwLock::new),
             metrics: ServerMetrics::default(),
-            compared: match reads {
-                ReadMode::AsTheyAre => None,
-                ReadMode::Compared => Some(BlobComparisons::default()),
-            },
+            compared: verify_reads.then(BlobComparisons::default),
             login,
             tell,
         }

@@ -25,16 +25,6 @@ pub enum Compression {
     Zstd,
 }
 
-/// The handling of signatures and other referrers of an image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReferrerTreatment {
-    /// Referrers are not searched.
-    #[default]
-    Leave,
-    /// Referrers are packed if the sources have any.
-    Bring,
-}
-
 /// The context of sources.
 #[expect(missing_debug_implementations, reason = "progress has nothing to show")]
 pub struct SourceContext<'a> {
@@ -46,8 +36,8 @@ pub struct SourceContext<'a> {
     pub network: SourceNetwork<'a>,
     /// The compression of uncompressed layers of images whose manifest is created by this program.
     pub compression: Compression,
-    /// The handling of referrers.
-    pub referrers: ReferrerTreatment,
+    /// Whether signatures and other referrers of images are searched and packed.
+    pub with_referrers: bool,
     /// The number of threads for compression.
     pub threads: NonZeroUsize,
     /// The receiver of progress events, which also reports a cancellation.
@@ -65,7 +55,7 @@ impl SourceContext<'_> {
             unpacking: self.unpacking.renew(),
             network: self.network.renew(),
             compression: self.compression,
-            referrers: self.referrers,
+            with_referrers: self.with_referrers,
             threads: self.threads,
             watch: self.watch,
             postponed: Some(postponed),

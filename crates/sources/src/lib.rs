@@ -39,7 +39,7 @@ pub use collect::{
     CollectedImage, Configuration, GeneratedReferrer, ImageContents, add_referrers, blobs,
     check_configurations, collect, configurations, fetch, referrers_place,
 };
-pub use context::{Compression, ReferrerTreatment, SourceContext};
+pub use context::{Compression, SourceContext};
 pub use error::{FailedImage, SourceError};
 pub use limits::UNPACK_LIMIT;
 pub use remote::{Remote, SourceNetwork};

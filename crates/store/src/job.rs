@@ -7,8 +7,8 @@ use std::sync::Arc;
 use archive::Drive;
 use progress::ProgressSink;
 use registry::{
-    BlobPush, Client, KnownContent, ManifestOutcome, ManifestPush, PushJob, PushReport,
-    ReadConcurrency, Reference, RegistryAddress, RepositoryPath,
+    BlobPush, Client, KnownContent, ManifestOutcome, ManifestPush, PushJob, PushReport, Reference,
+    RegistryAddress, RepositoryPath,
 };
 use schemas::{Digest, Image, ImagePlace};
 use validator::AcceptedArchive;
@@ -72,16 +72,8 @@ pub(crate) fn job(accepted: &AcceptedArchive, named: &[ImageName<'_>]) -> PushJo
         blobs,
         manifests: named.iter().flat_map(documents).collect(),
         known: KnownContent::default(),
-        reads: read_concurrency(accepted.listed().drive()),
-    }
-}
-
-/// Returns the read concurrency for a drive. The rotational flag of disks is unreliable, because virtual disks often
-/// set it.
-fn read_concurrency(drive: Drive) -> ReadConcurrency {
-    match drive {
-        Drive::Random | Drive::Rotational => ReadConcurrency::Adapted,
-        Drive::Optical => ReadConcurrency::One,
+        // The rotational flag of disks is unreliable, because virtual disks often set it.
+        read_one_at_a_time: accepted.listed().drive() == Drive::Optical,
     }
 }
 

@@ -37,22 +37,13 @@ pub struct Change<'a> {
     pub tell: ProgressSink<'a, Event>,
     /// The time that objects may take to be deleted.
     pub deadline: Duration,
-    /// The choice to make the change or to run dry.
-    pub run: Run,
+    /// Whether the change is only decided, and nothing is written.
+    pub dry_run: bool,
     /// The program that uninstalls releases of charts.
     pub helm: &'a HelmProgram,
     /// The ids of releases that are uninstalled in their current state, although they differ from the one that was
     /// stored by an import.
     pub accepted: BTreeSet<String>,
-}
-
-/// The choice between a real run and a dry run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
-    /// The change is made.
-    Real,
-    /// Nothing is written.
-    Dry,
 }
 
 impl fmt::Debug for Change<'_> {
@@ -90,7 +81,7 @@ impl Change<'_> {
     ) -> Result<(T, Option<WriteLog>), Error> {
         let state = rights::state(self.cluster, needs).await?;
         let first = decide(&state).await?;
-        if self.run == Run::Dry {
+        if self.dry_run {
             return Ok((first, None));
         }
         let candidate = LeaseCandidate {

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde_json::{Value, json};
 
-use crate::apply::change::{Change, Run};
+use crate::apply::change::Change;
 use crate::apply::leased::Leased;
 use crate::choices::destination;
 use crate::decide::rights::{check_ending, of_change};
@@ -120,15 +120,6 @@ pub async fn create(
         .map(drop)
 }
 
-/// The choice to delete custom resources and workloads with their namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resources {
-    /// Nothing is deleted as long as there are any.
-    Keep,
-    /// Custom resources and workloads are deleted.
-    Delete,
-}
-
 /// The effect of the deletion of an environment on a namespace, done or planned.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -180,12 +171,12 @@ fn inhabited(spaces: &[NamespaceRecord]) -> Vec<Blocker> {
     spaces.iter().flat_map(of).collect()
 }
 
-/// Deletes an environment. It is refused while a Solution is deployed in it, and if custom resources or workloads would
-/// be deleted that `resources` keeps.
+/// Deletes an environment. It is refused while a Solution is deployed in it. It is also refused if its namespaces contain
+/// custom resources or workloads, unless `delete_resources` is true.
 pub async fn delete(
     change: &Change<'_>,
     environment: &EnvironmentName,
-    resources: Resources,
+    delete_resources: bool,
 ) -> Result<DeletedEnvironment, Error> {
     let decide = async |state: &ClusterState| {
         let spaces: Vec<NamespaceRecord> = state.environment(environment).cloned().collect();
@@ -202,7 +193,7 @@ pub async fn delete(
         let deleted =
             DeletedEnvironment::plan(change.cluster, environment, &spaces, file.as_ref()).await?;
         // A dry run lists the resources in any case.
-        if change.run == Run::Real && resources == Resources::Keep {
+        if !change.dry_run && !delete_resources {
             obstacles.extend(deleted.refusal());
         }
         check_free(obstacles, &deleted.uses)?;

@@ -8,7 +8,7 @@ use std::iter;
 use kubernetes::Cluster;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version};
 
-use crate::apply::change::{Change, Run};
+use crate::apply::change::Change;
 use crate::apply::journal::WriteLog;
 use crate::apply::leased::{Leased, LeasedDecision};
 use crate::apply::lifecycle::{
@@ -155,7 +155,7 @@ impl Undeployment<'_> {
         earlier: &[NoLongerNeeding],
     ) -> Result<RemovalReport, Error> {
         let dry = Change {
-            run: Run::Dry,
+            dry_run: true,
             ..change.clone()
         };
         self.undeploy(&dry, &Expected::FreeAfter(earlier)).await
@@ -290,7 +290,7 @@ pub async fn undeploy_alone(
         })
     };
     let stopping = decide().await?.what;
-    if change.run == Run::Dry {
+    if change.dry_run {
         return Ok(undeployed(solution, &stopping, None));
     }
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {

@@ -3,7 +3,7 @@
 
 use schemas::SolutionName;
 
-use crate::apply::change::{Change, Run};
+use crate::apply::change::Change;
 use crate::apply::lifecycle::{RemovalReport, deactivate};
 use crate::apply::unimport::{ImageTreatment, unimport};
 use crate::configuration::difference::Unlisted;
@@ -67,7 +67,7 @@ impl SolutionRemoval {
     /// Returns the objects that would be removed, or the blockers. Nothing is written.
     pub async fn plan(&self, change: &Change<'_>) -> Result<PlannedRemoval, Error> {
         let dry = Change {
-            run: Run::Dry,
+            dry_run: true,
             ..change.clone()
         };
         self.found(self.make(&dry).await)

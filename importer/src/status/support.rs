@@ -35,16 +35,6 @@ const KINDS: [(&str, &str, &str); 7] = [
 ];
 const PODS: &str = "pods";
 
-/// The choice to include texts that users and programs chose freely.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FreeText {
-    /// They are masked.
-    #[default]
-    Masked,
-    /// They are shown, except known secret values and credentials.
-    Shown,
-}
-
 /// The fields of this program's own reports that are free text: choices of the site, and texts from the cluster.
 const FREE_FIELDS: [&str; 7] = [
     "description",
@@ -63,7 +53,9 @@ pub struct SupportFiles {
     pub files: Vec<SupportFile>,
     /// The files that are missing.
     pub unread: Vec<UnreadFile>,
-    text: FreeText,
+    /// Whether texts that users and programs chose freely are included, except known secret values and credentials. Else
+    /// they are masked.
+    include_text: bool,
     redactions: Redactions,
     /// True if the secret values exceeded the limit. Free text and logs are left out then.
     lacks_redactions: bool,
@@ -92,11 +84,11 @@ impl SupportFiles {
     pub async fn begin(
         cluster: &Cluster,
         environment: &EnvironmentName,
-        text: FreeText,
+        include_text: bool,
     ) -> Result<Self, Error> {
         let state = ClusterState::read(cluster).await?;
         let mut files = Self {
-            text,
+            include_text,
             ..Self::default()
         };
         for space in state.environment(environment) {
@@ -179,7 +171,7 @@ impl SupportFiles {
     }
 
     fn has_text(&self) -> bool {
-        self.text == FreeText::Shown && !self.lacks_redactions
+        self.include_text && !self.lacks_redactions
     }
 
     fn add_value(&mut self, path: impl Into<String>, value: &Value) {
@@ -563,7 +555,7 @@ mod tests {
         ];
         for text in texts {
             let mut files = SupportFiles {
-                text: FreeText::Shown,
+                include_text: true,
                 redactions: self::redactions(),
                 ..SupportFiles::default()
             };
@@ -614,17 +606,17 @@ mod tests {
     #[test]
     fn the_free_text_of_a_report_is_masked_unless_it_is_wanted() {
         let report = json!({ "version": "1.0.0", "parameters": { "dsn": FREE }, "reason": FREE });
-        let with = |text| {
+        let with = |include_text| {
             let mut files = SupportFiles {
-                text,
+                include_text,
                 ..SupportFiles::default()
             };
             files.add_report("report.json", &report);
             serde_json::from_slice::<Value>(&files.files[0].bytes).unwrap()
         };
         let masked = json!({ "version": "1.0.0", "parameters": { "dsn": "***" }, "reason": "***" });
-        assert_eq!(with(FreeText::Masked), masked);
-        assert_eq!(with(FreeText::Shown), report);
+        assert_eq!(with(false), masked);
+        assert_eq!(with(true), report);
     }
 
     #[test]

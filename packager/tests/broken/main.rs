@@ -18,7 +18,7 @@ use packager::{ChartRenderer, PackError, PackRequest, Signing, preview};
 use progress::{Cancel, Watch};
 use rules::catalogue::FINDINGS;
 use schemas::StatementTime;
-use sources::{CacheOptions, Compression, ReferrerTreatment, Remote};
+use sources::{CacheOptions, Compression, Remote};
 use validator::Finding;
 
 use self::trees::{Broken, TREES};
@@ -40,7 +40,7 @@ fn findings(tree: &Path) -> Vec<Finding> {
             directory: tree.join("../cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
-        referrers: ReferrerTreatment::Leave,
+        with_referrers: false,
         remote: Remote::default(),
         renderer: ChartRenderer::Nothing,
         keyring: None,

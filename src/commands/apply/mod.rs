@@ -6,7 +6,7 @@ pub(super) mod configuration;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use importer::{AdoptionPolicy, PlanFile, Request, Run};
+use importer::{AdoptionPolicy, PlanFile, Request};
 use kubernetes::Cluster;
 use registry::Client;
 
@@ -120,10 +120,6 @@ struct UnlistedArguments {
 }
 
 impl Arguments {
-    fn run(&self) -> Run {
-        choose(self.dry_run, Run::Dry, Run::Real)
-    }
-
     fn adopt(&self) -> AdoptionPolicy {
         choose(
             self.adopt.is_some(),
@@ -167,7 +163,10 @@ fn apply_plan(arguments: &Arguments, path: &Path, output: Output) -> Result<Outc
         };
         check_place(&plan.file, &archive, &cluster).await?;
         let choices = Choices {
-            then: PlanAction::Follow(&plan.file, arguments.run()),
+            then: PlanAction::Follow {
+                file: &plan.file,
+                dry_run: arguments.dry_run,
+            },
             shown: arguments.details.shown(),
             missing_rights: None,
         };

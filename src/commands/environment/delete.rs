@@ -2,12 +2,12 @@
 //! volumes, is deleted only with an additional flag.
 
 use clap::Args;
-use importer::{Change, DeletedEnvironment, NamespaceOutcome, Resources, Run};
+use importer::{Change, DeletedEnvironment, NamespaceOutcome};
 use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
 
-use crate::args::{Output, RemovalArguments, choose};
+use crate::args::{Output, RemovalArguments};
 use crate::commands::blocked::{refuse_plan, refuse_removal, separate_blocked};
 use crate::commands::change::{ConfirmedRemoval, remove_confirmed};
 use crate::commands::give;
@@ -51,8 +51,7 @@ pub(crate) struct ShownDeletion {
 }
 
 pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
-    let all = arguments.delete_resources;
-    let resources = choose(all, Resources::Delete, Resources::Keep);
+    let delete_resources = arguments.delete_resources;
     let question = format!("delete environment {}?", arguments.environment);
     let deleted = remove_confirmed(
         &arguments.removal,
@@ -62,23 +61,22 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
         |shown, now| shown == now,
         &async |change: &Change<'_>| {
             separate_blocked(
-                importer::delete_environment(change, &arguments.environment, resources).await,
+                importer::delete_environment(change, &arguments.environment, delete_resources)
+                    .await,
             )
         },
     )?;
-    let run = arguments.removal.dry_run.run();
     Ok(match deleted {
         ConfirmedRemoval::Done(environment) => {
-            let dry_run = run == Run::Dry;
             let deleted = ShownDeletion {
                 environment,
-                dry_run,
+                dry_run: arguments.removal.dry_run,
             };
             give(output, &deleted, |deleted| {
                 let environment = &deleted.environment;
                 if deleted.dry_run {
                     show_plan(environment);
-                    return render::dry(run);
+                    return render::dry_run();
                 }
                 let objects = render::count(removed(environment).len(), "object");
                 let name = &arguments.environment;

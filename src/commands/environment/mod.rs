@@ -6,7 +6,7 @@ pub(super) mod delete;
 use clap::{Args, Subcommand};
 use importer::{
     AdoptionPolicy, Consent, DeployedOperator, Description, EnvironmentNamespace, Identity,
-    NamespaceDescription, Origin, Quota, Run,
+    NamespaceDescription, Origin, Quota,
 };
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace};
@@ -79,10 +79,11 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     );
     let description = arguments.description.as_deref();
     let environment = arguments.environment;
+    let dry_run = false;
     change(
         &arguments.cluster,
         &arguments.wait,
-        Run::Real,
+        dry_run,
         output,
         async |change| {
             importer::create_environment(change, &environment, &namespace, description, adopt).await

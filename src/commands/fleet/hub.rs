@@ -94,13 +94,6 @@ impl<'a> FleetHub<'a> {
 /// The number of attempts of an exchange while other processes change the object.
 const ATTEMPTS: usize = 5;
 
-/// The result of an attempt: `No` if the object was changed between reading and writing it.
-#[derive(PartialEq, Eq)]
-enum Exchanged {
-    Yes,
-    No,
-}
-
 impl FleetHub<'_> {
     /// Merges the journal with the object in the hub, and reports the progress there. If the object had news, a new
     /// decision is made again, so that its time is later than theirs.
@@ -111,7 +104,7 @@ impl FleetHub<'_> {
     ) -> Result<(), Failure> {
         let exchange = async {
             for _ in 0..ATTEMPTS {
-                if self.exchange_once(progress, &decide).await? == Exchanged::Yes {
+                if self.exchange_once(progress, &decide).await? {
                     return Ok(());
                 }
             }
@@ -122,11 +115,12 @@ impl FleetHub<'_> {
         exchanged.unwrap_or_else(|_| Err(self.late()))
     }
 
+    /// Makes an attempt. Returns false if the object was changed between reading and writing it.
     async fn exchange_once(
         &self,
         progress: Option<&FleetProgress>,
         decide: impl Fn(&mut FleetJournal),
-    ) -> Result<Exchanged, Failure> {
+    ) -> Result<bool, Failure> {
         let held = self.read().await.map_err(|error| self.failed(error))?;
         let now = environment::now().map_err(Failure::unknown)?;
         let theirs = held.journal.clone();
@@ -155,8 +149,8 @@ impl FleetHub<'_> {
             Ok(())
         };
         match exchanged.await {
-            Ok(()) => Ok(Exchanged::Yes),
-            Err(HubError::Changed(_)) => Ok(Exchanged::No),
+            Ok(()) => Ok(true),
+            Err(HubError::Changed(_)) => Ok(false),
             Err(error) => Err(self.failed(error)),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fleet::{FleetFile, Members};
 use importer::{
-    Change, EnvironmentNamespace, Event, FleetVersion, HelmProgram, RemoveSets, Run, Undeployment,
+    Change, EnvironmentNamespace, Event, FleetVersion, HelmProgram, RemoveSets, Undeployment,
     Writer,
 };
 use kubernetes::Cluster;
@@ -146,7 +146,7 @@ impl RemovalOptions {
             writer: &self.writer,
             tell,
             deadline: self.deadline,
-            run: Run::Real,
+            dry_run: false,
             helm: &self.helm,
             accepted: self.accepted.clone(),
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use importer::{Plan, PlanChange, PlanFile, PlanSummary, Ready, Request, RightsManifest, Run};
+use importer::{Plan, PlanChange, PlanFile, PlanSummary, Ready, Request, RightsManifest};
 use kubernetes::Cluster;
 use schemars::JsonSchema;
 use schemas::{Digest, PayloadType, yaml};
@@ -45,7 +45,8 @@ impl<'a> PlanDisplay<'a> {
         }
         match (plan.is_done(), self.then, self.shown) {
             // The receipt says this, or the output that the plan was already applied.
-            (true, PlanAction::Apply, _) | (true, PlanAction::Follow(..), PlanDetail::Plain) => {}
+            (true, PlanAction::Apply, _) | (true, PlanAction::Follow { .. }, PlanDetail::Plain) => {
+            }
             (true, PlanAction::Stop | PlanAction::Write(_), PlanDetail::Plain) => {
                 render::line!("{}: nothing to do", summary.solution);
             }
@@ -65,7 +66,7 @@ pub(crate) enum PlanAction<'a> {
     /// The plan is written to this file, which must not exist.
     Write(&'a Path),
     /// The plan is applied, or only shown, if it is the same as in this file.
-    Follow(&'a PlanFile, Run),
+    Follow { file: &'a PlanFile, dry_run: bool },
 }
 
 /// With `--plan-out`: the plan and its file.
@@ -112,7 +113,7 @@ impl PlanAction<'_> {
                 Ok(Some(give(output, &mapped, |mapped| {
                     mapped.show_map();
                     if !ready.is_done() {
-                        render::dry(Run::Dry);
+                        render::dry_run();
                     }
                 })))
             }
@@ -126,7 +127,7 @@ impl PlanAction<'_> {
                 };
                 Ok(Some(give(output, &written, show_written)))
             }
-            PlanAction::Follow(file, run) => {
+            PlanAction::Follow { file, dry_run } => {
                 let anew = ready.file(cluster).await?;
                 if ready.is_done() {
                     let in_place = AppliedPlan {
@@ -141,7 +142,7 @@ impl PlanAction<'_> {
                 if !moved.is_empty() {
                     return Ok(Some(refuse_plan(output, planned, &moved)));
                 }
-                Ok((run == Run::Dry).then(|| give(output, &planned, |_| render::dry(run))))
+                Ok(dry_run.then(|| give(output, &planned, |_| render::dry_run())))
             }
         }
     }

@@ -15,7 +15,7 @@ use packager::{AddedImages, ChartRenderer, PackError, PackRequest, Signing};
 use schemars::JsonSchema;
 use serde::Serialize;
 use signing::SecretKey;
-use sources::{CacheOptions, ReferrerTreatment};
+use sources::CacheOptions;
 use validator::FindingRules;
 
 pub(crate) use self::arguments::Arguments;
@@ -142,11 +142,7 @@ fn request(
             directory: cache.to_owned(),
             unpack_limit: arguments.unpack_limit.0,
         },
-        referrers: choose(
-            arguments.with_referrers,
-            ReferrerTreatment::Bring,
-            ReferrerTreatment::Leave,
-        ),
+        with_referrers: arguments.with_referrers,
         remote: remote(&arguments.reach, &arguments.mirrors)?,
         renderer: choose(
             arguments.no_render,

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use importer::Run;
 use kubernetes::Cluster;
 use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
@@ -12,7 +11,7 @@ use schemas::{Digest, SolutionId};
 use serde::Serialize;
 use store::{PruneObstacle, PrunePlan, Record, RetainedVersions, StoredVersion};
 
-use crate::args::{ClusterArguments, DryRunArguments, Output, RegistryArguments, choose};
+use crate::args::{ClusterArguments, Output, RegistryArguments, choose};
 use crate::commands::blocked::{ShownBlocker, refuse_plan};
 use crate::commands::delete::COLLECT;
 use crate::commands::{give, import, imported_version};
@@ -61,8 +60,9 @@ pub(crate) struct PruneArguments {
     #[arg(long)]
     yes: bool,
 
-    #[command(flatten)]
-    dry_run: DryRunArguments,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 
     #[command(flatten)]
     reach: RegistryArguments,
@@ -123,9 +123,8 @@ pub(super) fn run(arguments: &PruneArguments, output: Output) -> Result<Outcome,
         if output == Output::Human {
             show_plan(&pruned);
         }
-        let run = arguments.dry_run.run();
-        if run == Run::Dry {
-            return Ok(give(output, &pruned, |_| render::dry(run)));
+        if arguments.dry_run {
+            return Ok(give(output, &pruned, |_| render::dry_run()));
         }
         if !arguments.yes {
             if !agreed("delete these versions?", output).await? {

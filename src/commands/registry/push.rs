@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use importer::Run;
 use registry::{Client, RegistryAddress};
 use store::{
     PathLayout, Placement, PushPlan, PushReceipt, PushRequest, PushSummary, ReplacePolicy,
@@ -145,7 +144,7 @@ async fn carry_out(
         };
         return Ok(give(output, &mapped, |mapped| {
             mapped.show_map();
-            render::dry(Run::Dry);
+            render::dry_run();
         }));
     };
     let plan = ready.summary();

@@ -7,7 +7,7 @@ pub(super) mod rbac;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use importer::{Run, SiteChange, SiteFile, SiteShown, SiteValue};
+use importer::{SiteChange, SiteFile, SiteShown, SiteValue};
 use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::blocked::ShownBlocker;
 use super::change::change;
 use super::{create_from_template, give};
-use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments, choose};
+use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, disk, render};
 
@@ -125,11 +125,10 @@ pub(crate) struct KeptSiteFile {
 fn set(arguments: &SetArguments, output: Output) -> Result<Outcome, Failure> {
     let environment = arguments.environment.as_ref();
     let file = read(&arguments.file, environment)?;
-    let run = choose(arguments.dry_run, Run::Dry, Run::Real);
     let kept = change(
         &arguments.cluster,
         &arguments.wait,
-        run,
+        arguments.dry_run,
         output,
         async |change| importer::keep_site(change, &file).await,
     )?;
@@ -143,13 +142,15 @@ fn set(arguments: &SetArguments, output: Output) -> Result<Outcome, Failure> {
             render::note!("warning: {message}");
             render::note!("hint: {fix}");
         }
-        let words = match (shown.change, run) {
+        let words = match (shown.change, arguments.dry_run) {
             (SiteChange::Unchanged, _) => "is already stored",
-            (SiteChange::Changed, Run::Real) => "is stored; the next import or deploy applies it",
-            (SiteChange::Changed, Run::Dry) => "would be stored",
+            (SiteChange::Changed, false) => "is stored; the next import or deploy applies it",
+            (SiteChange::Changed, true) => "would be stored",
         };
         render::line!("{} {words}", file.name());
-        render::dry(run);
+        if arguments.dry_run {
+            render::dry_run();
+        }
     }))
 }
 

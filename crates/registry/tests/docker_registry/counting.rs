@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use fixtures::far_line::FarLine;
-use registry::{
-    Client, Credentials, PushReport, ReadConcurrency, Reference, RepositoryPath, limits, push,
-};
+use registry::{Client, Credentials, PushReport, Reference, RepositoryPath, limits, push};
 use schemas::Digest;
 
 use crate::images::{Job, in_time, noise, repository, silent};
@@ -164,7 +162,7 @@ async fn small_blobs_go_beside_each_other_from_media_with_heads() {
         let mut job = Job::default();
         job.image(&repository(&format!("app-{number}")), None, &layers);
         job.job.manifests.clear();
-        job.job.reads = ReadConcurrency::One;
+        job.job.read_one_at_a_time = true;
         job.job.known = client.survey(&job.job).await.unwrap();
         let start = Instant::now();
         assert!(push(&client, job.job, silent()).await.is_complete());

@@ -148,7 +148,7 @@ async fn a_killed_registry_costs_only_what_was_missing() {
     let mut job = Job::default();
     job.image(&app, Some("1"), &layers);
     // One blob at a time, so that some are stored when the registry is killed.
-    job.job.reads = registry::ReadConcurrency::One;
+    job.job.read_one_at_a_time = true;
     let (pid, killed) = (server.pid(), AtomicBool::new(false));
     let placed = std::sync::atomic::AtomicU32::new(0);
     let tell = |event: Event| match event {

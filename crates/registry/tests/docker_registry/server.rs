@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use registry::{
     Attempts, CertificateAuthority, Client, ClientOptions, Credentials, PlainHttp, RepositoryPath,
-    RetryPolicy, Secret, SystemRoots,
+    RetryPolicy, Secret,
 };
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use schemas::Digest;
@@ -259,7 +259,7 @@ pub(crate) fn password(password: &str) -> Credentials {
 
 pub(crate) fn options() -> ClientOptions {
     ClientOptions {
-        system_roots: SystemRoots::Ignored,
+        trust_system_roots: false,
         plain_http: PlainHttp::Loopback,
         connections: NonZeroUsize::new(4).unwrap(),
         retry: RetryPolicy {

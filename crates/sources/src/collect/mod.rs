@@ -42,7 +42,7 @@ use schemas::{
 use serde::de::IgnoredAny;
 
 use crate::blob::{ImageBlob, LocalBlob};
-use crate::context::{ReferrerTreatment, SourceContext};
+use crate::context::SourceContext;
 use crate::error::{FailedImage, SourceError};
 use crate::{Event, limits};
 pub use generated::{GeneratedReferrer, add_referrers, referrers_place};
@@ -162,7 +162,7 @@ pub fn collect(
     if !refused.is_empty() {
         return Err(refused);
     }
-    if means.referrers == ReferrerTreatment::Bring {
+    if means.with_referrers {
         let found = referrers::collect(base, &collected, means, &mut session);
         let found = found.map_err(|failed| vec![failed])?;
         collected.extend(found);

@@ -53,7 +53,7 @@ pub(super) fn means<'a>(
     static NOWHERE: LazyLock<Remote> = LazyLock::new(Remote::default);
     SourceContext {
         cache,
-        referrers: crate::ReferrerTreatment::Leave,
+        with_referrers: false,
         unpacking,
         network: SourceNetwork::new(&NOWHERE, cache, watch),
         compression: Compression::None,

@@ -33,7 +33,7 @@ fn collected(directory: &TempDir) -> Result<Vec<CollectedImage>, FailedImage> {
     let watch = Watch::silent(Cancel::never());
     let means = means(&cache, UnpackSession::new(limits::UNPACK_LIMIT), &watch);
     let means = SourceContext {
-        referrers: ReferrerTreatment::Bring,
+        with_referrers: true,
         ..means
     };
     let wanted: SourceImage =
@@ -230,7 +230,7 @@ fn what_is_listed_itself_is_left_as_it_is() {
     let watch = Watch::silent(Cancel::never());
     let means = means(&cache, UnpackSession::new(limits::UNPACK_LIMIT), &watch);
     let means = SourceContext {
-        referrers: ReferrerTreatment::Bring,
+        with_referrers: true,
         ..means
     };
     let sig = tag(&subject(), ".sig");

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use importer::configuration::{ListedArchive, RemovalOutcome, SolutionRemoval, State};
-use importer::{Change, PlanSummary, Receipt, Run};
+use importer::{Change, PlanSummary, Receipt};
 use schemas::{SolutionsConfiguration, limits};
 use validator::Report;
 
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
     change(
         &arguments.cluster,
         &arguments.turn,
-        arguments.run(),
+        arguments.dry_run,
         output,
         async |change| {
             let plan = Plan::make(arguments, &configuration, &archives, change, output);
@@ -61,8 +61,8 @@ async fn apply(
     if output == Output::Human {
         show::plan(&plan.shown);
     }
-    if change.run == Run::Dry {
-        render::result(output, &plan.shown, |_| render::dry(change.run));
+    if change.dry_run {
+        render::result(output, &plan.shown, |_| render::dry_run());
         return Ok(plan.shown.outcome());
     }
     let question = "unimport and deactivate Solutions that the file does not list?";

@@ -2,7 +2,7 @@
 //! and the engine in `crates/fleet` changes the clusters. If any cluster has a blocker, no cluster is changed.
 
 use fleet::rollout::{ClusterIndex, FleetConsent, Rollout, initial_progress};
-use importer::{Blocker, Run};
+use importer::Blocker;
 
 use super::backend::{ClusterBackend, RegistryLocks};
 use super::display::RolloutDisplay;
@@ -150,7 +150,7 @@ async fn carry_out(
         return Ok(reached);
     }
     if choices.dry_run {
-        render::result(output, &plan, |_| render::dry(Run::Dry));
+        render::result(output, &plan, |_| render::dry_run());
         return Ok(reached);
     }
     let removes = planned.iter().any(PlannedMember::removes);

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use registry::{RepositoryPath, Username};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use serve::{ReadMode, ReaderLogin, Server, ServerOptions, Tls};
+use serve::{ReaderLogin, Server, ServerOptions, Tls};
 use store::{ArchiveValidator, Archives, ContentUpdate, ValidationScope};
 use tokio::signal::unix::{SignalKind, signal};
 use validator::{AcceptedArchive, CheckDepth, SignaturePolicy};
@@ -195,11 +195,7 @@ fn options(arguments: &Arguments, pair: Option<&Pair>) -> Result<ServerOptions, 
     Ok(ServerOptions {
         tls: pair.map(Pair::read).transpose()?,
         login,
-        reads: choose(
-            arguments.verify_reads,
-            ReadMode::Compared,
-            ReadMode::AsTheyAre,
-        ),
+        verify_reads: arguments.verify_reads,
     })
 }
 
