@@ -44,6 +44,7 @@ pub use apply::environment::{
     delete as delete_environment,
 };
 pub use apply::lifecycle::{RemovalReport, deactivate};
+pub use apply::shown::ShownImport;
 pub use apply::undeploy::{FleetVersion, NoLongerNeeding, Undeployment, undeploy_alone};
 pub use apply::unimport::{ImageTreatment, unimport};
 pub use apply::uninstall::{Deletion, DepartingOperator, Registries, registries};

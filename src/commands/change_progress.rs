@@ -106,7 +106,8 @@ impl ProgressState {
                 return true;
             }
             // A push has its own progress and sentence.
-            Event::Push(_)
+            Event::Pushing { .. }
+            | Event::Push(_)
             | Event::Object { .. }
             | Event::Migrated { .. }
             | Event::Nodes(_)

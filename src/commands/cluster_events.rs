@@ -42,7 +42,8 @@ pub(super) fn show_event(
 /// Returns true if the event is reported to programs here. Events of a push are reported by the push itself.
 fn is_reported(event: &Event) -> bool {
     match event {
-        Event::Push(_)
+        Event::Pushing { .. }
+        | Event::Push(_)
         | Event::Pushed
         | Event::HelmRuns(_)
         | Event::HelmEnded(_)
@@ -177,7 +178,8 @@ fn lines_of(event: &Event) -> Vec<String> {
             )]
         }
         Event::RollingBack { version } => vec![format!("  restoring version {version}")],
-        Event::Push(_)
+        Event::Pushing { .. }
+        | Event::Push(_)
         | Event::Pushed
         | Event::HelmRuns(_)
         | Event::HelmEnded(_)

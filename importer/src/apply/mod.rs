@@ -20,14 +20,18 @@ mod object_removal;
 mod proof;
 mod releases;
 mod rollback;
+pub(crate) mod shown;
 mod steps;
 pub(crate) mod undeploy;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use kubernetes::{Cluster, Goal as ClusterGoal, Object, ObjectRef, Readiness, readiness};
+use kubernetes::{
+    Cluster, Goal as ClusterGoal, Object, ObjectRef, Readiness, WaitOutcome, readiness,
+};
 use planner::{Entry, intercepts, vocabulary as v};
 use progress::ProgressSink;
 use registry::{Client, PushReport};
@@ -46,10 +50,11 @@ pub use self::lock::leased_environment;
 use crate::choices::redact::{self, HiddenTexts};
 use crate::decide::decision::Decision;
 use crate::decide::deployment::Deployment;
+use crate::decide::proof::{Network, of_deployment};
 use crate::model::blocker::Blocker;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::request::{ForgetSigners, Goal, PlanRequest};
+use crate::model::request::{ForgetSigners, Goal, Nodes, PlanRequest};
 use crate::model::writer::Authority;
 use crate::objects::crd::PlannedCrd;
 use crate::plan::Ready;
@@ -94,20 +99,52 @@ pub struct Receipt {
 }
 
 impl Ready<'_> {
-    /// Pushes and records the version, and activates and deploys it as far as the plan says.
+    /// Pushes and records the version, and activates and deploys it as far as the plan says. Returns `None` if a new plan
+    /// is needed, because nodes became ready or another writer has changed the cluster.
     pub async fn apply(
         self,
         client: &Client,
         cluster: &Cluster,
         tell: ProgressSink<'_, Event>,
-    ) -> Result<Receipt, Error> {
+    ) -> Result<Option<Receipt>, Error> {
+        if self.wait_nodes(cluster, tell).await? == WaitOutcome::Delayed {
+            // Only now is it known which nodes can test the pull of an image.
+            self.give_up(client).await;
+            return Ok(None);
+        }
         let deployment = self.decision.deployment.as_ref();
         let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
         let hidden = &hidden.unwrap_or_default();
-        let tell: ProgressSink<'_, Event> = &|event| tell(redact::event(event, hidden));
+        let overtaken = AtomicBool::new(false);
+        let tell: ProgressSink<'_, Event> = &|event| {
+            if let Event::Waiting(_) | Event::Overtaken = event {
+                overtaken.store(true, Ordering::Relaxed);
+            }
+            tell(redact::event(event, hidden));
+        };
         // The future is on the heap because it is large and becomes part of the callers' futures.
-        let applied = Box::pin(self.carry_out(client, cluster, hidden, tell)).await;
-        applied.map_err(|error| redact::error(error, hidden))
+        match Box::pin(self.carry_out(client, cluster, hidden, tell)).await {
+            Err(Error::Refused(_)) if overtaken.into_inner() => Ok(None),
+            Ok(receipt) => Ok(Some(receipt)),
+            Err(error) => Err(redact::error(error, hidden)),
+        }
+    }
+
+    /// Waits until the nodes are Ready, if the request waits for them and a pod needs the pod network. It does not wait
+    /// if the deployment may itself set up the network that the nodes wait for.
+    async fn wait_nodes(
+        &self,
+        cluster: &Cluster,
+        tell: ProgressSink<'_, Event>,
+    ) -> Result<WaitOutcome, Error> {
+        let network = self.decision.deployment.as_ref().map(of_deployment);
+        match (self.asked.request.nodes, network) {
+            (Nodes::Awaited(longest), Some(Network::Needed)) => {
+                let tell = |nodes| tell(Event::Nodes(nodes));
+                Ok(cluster.wait_nodes(longest, &tell).await?)
+            }
+            _ => Ok(WaitOutcome::Immediate),
+        }
     }
 
     /// Pushes the images, and writes to the cluster under the Leases unless everything is in place already.
@@ -119,7 +156,6 @@ impl Ready<'_> {
         tell: ProgressSink<'_, Event>,
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
-        tell(Event::Pushed);
         self.deadline.begin();
         if self.stands(cluster).await? {
             self.outlast(cluster).await?;
@@ -165,8 +201,15 @@ impl Ready<'_> {
         client: &Client,
         tell: ProgressSink<'_, Event>,
     ) -> Result<PushReport, Error> {
-        let tell: ProgressSink<'_, registry::Event> = &|event| tell(Event::Push(event));
-        Ok(self.images.push(client, tell).await?)
+        tell(Event::Pushing {
+            solution: self.summary.solution.clone(),
+            registry: self.summary.registry.clone(),
+            bytes: self.summary.bytes_to_push,
+        });
+        let of_push: ProgressSink<'_, registry::Event> = &|event| tell(Event::Push(event));
+        let report = self.images.push(client, of_push).await?;
+        tell(Event::Pushed);
+        Ok(report)
     }
 
     /// Returns the environments whose Leases the change needs.

@@ -120,7 +120,8 @@ pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
         Event::Rollout(standing) | Event::Standing(standing) => standing.reword(reword),
         Event::Nodes(nodes) => nodes.reword(reword),
         // Registries do not receive chosen values.
-        Event::Push(_)
+        Event::Pushing { .. }
+        | Event::Push(_)
         | Event::Pushed
         | Event::Waiting(_)
         | Event::Overtaken

@@ -14,6 +14,16 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
+    /// The push of all images begins.
+    #[serde(skip)]
+    Pushing {
+        /// The id of the Solution.
+        solution: String,
+        /// The registry.
+        registry: String,
+        /// The number of bytes that the registry lacks.
+        bytes: u64,
+    },
     /// Progress of a blob or manifest.
     #[serde(skip)]
     Push(registry::Event),

@@ -16,7 +16,7 @@ pub(crate) mod versions;
 use std::borrow::Cow;
 use std::mem;
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use kubernetes::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
@@ -35,13 +35,13 @@ use crate::choices::{parameters, redact};
 use crate::decide::decision::Decision;
 use crate::decide::deployment::Deployment;
 use crate::decide::prerequisites::not_looked_for;
-use crate::decide::proof::{Network, Proof, of_deployment};
+use crate::decide::proof::Proof;
 use crate::decide::rights;
 use crate::decide::trial::{self, DryRun, Unchanged};
 use crate::model::blocker::Blocker;
 use crate::model::error::Error;
 use crate::model::renderings::Renderings;
-use crate::model::request::{Deadline, Goal, LeftOpen, Nodes, PlanRequest, PullLogin, Request};
+use crate::model::request::{Deadline, Goal, LeftOpen, PlanRequest, PullLogin, Request};
 use crate::model::writer::Authority;
 use crate::objects::changes::{PlannedObject, kept};
 use crate::objects::crd::CrdChange;
@@ -104,18 +104,6 @@ impl Ready<'_> {
     #[must_use]
     pub fn is_done(&self) -> bool {
         is_in_place(&self.asked, &self.decision, &self.summary)
-    }
-
-    /// Returns the time to wait for nodes to become Ready before planning again. None if the request does not wait for
-    /// nodes, if no pod needs the pod network, or if the deployment may itself set up the network that the nodes wait
-    /// for.
-    #[must_use]
-    pub fn awaits_nodes(&self) -> Option<Duration> {
-        let Nodes::Awaited(longest) = self.asked.request.nodes else {
-            return None;
-        };
-        let network = of_deployment(self.decision.deployment.as_ref()?);
-        (network == Network::Needed).then_some(longest)
     }
 
     /// Cancels the uploads that a plan opened at the registry, if the plan is not applied after all.

@@ -10,13 +10,10 @@ pub(super) mod request;
 mod several;
 pub(super) mod show;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use ::registry::Client;
-use importer::{
-    Blocker, Error, Event, NamedRegistry, Plan, PushDestination, Ready, Receipt, Request,
-};
-use kubernetes::{Cluster, WaitOutcome};
+use importer::{Blocker, Error, Event, NamedRegistry, Plan, PushDestination, Request};
+use kubernetes::Cluster;
 use progress::ProgressSink;
 use registry::RegistryAddress;
 use schemas::SolutionId;
@@ -35,7 +32,7 @@ pub(crate) use self::request::{
     context, destination, goal_request, node_policy, place_request, reader_request, target,
     writer_request,
 };
-pub(crate) use self::several::{apply_as_shown, apply_as_shown_by, preview};
+pub(crate) use self::several::preview;
 pub(crate) use self::show::{ShownPlan, shown_plan};
 use super::cluster_events::event_sink;
 use super::give;
@@ -180,17 +177,11 @@ pub(super) async fn carry_out(
             ready.give_up(client).await;
             return instead;
         }
-        if wait_nodes(&ready, cluster, &event_sink(output)).await? == WaitOutcome::Delayed {
-            // Which nodes pull an image in a test is known only now, so the plan is created again.
-            ready.give_up(client).await;
+        let applied = with_progress(output, async |tell| {
+            ready.apply(client, cluster, tell).await
+        });
+        let Some(receipt) = Box::pin(applied).await? else {
             continue;
-        }
-        let overtaken = AtomicBool::new(false);
-        let applied = Box::pin(apply(ready, client, cluster, output, &overtaken));
-        let receipt = match applied.await {
-            // The other writer has changed the cluster, so a new plan is required.
-            Err(importer::Error::Refused(_)) if overtaken.into_inner() => continue,
-            receipt => receipt?,
         };
         let mapped = Mapped {
             result: &receipt,
@@ -203,48 +194,36 @@ pub(super) async fn carry_out(
     }
 }
 
-/// Applies a plan. `overtaken` becomes true if another writer delayed this one or came first.
-async fn apply(
-    ready: Ready<'_>,
-    client: &Client,
-    cluster: &Cluster,
+/// Runs an import, and shows the progress of its push and of its changes in the cluster.
+pub(crate) async fn with_progress<T>(
     output: Output,
-    overtaken: &AtomicBool,
-) -> Result<Receipt, importer::Error> {
-    let plan = ready.summary();
-    let push = Push {
-        solution: &plan.solution,
-        registry: &plan.registry,
-        bytes: plan.bytes_to_push,
-    };
-    let pushing = PushProgress::new(&push, PushGoal::Cluster, output);
-    let objects = event_sink(output);
+    import: impl AsyncFnOnce(ProgressSink<'_, Event>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let (pushing, show) = (Mutex::new(None), event_sink(output));
+    let pushing = || pushing.lock().unwrap_or_else(PoisonError::into_inner);
     let tell = |event| {
         match &event {
-            Event::Push(event) => pushing.take(event),
-            Event::Pushed => pushing.finish(true),
-            Event::Waiting(_) | Event::Overtaken => overtaken.store(true, Ordering::Relaxed),
+            Event::Pushing {
+                solution,
+                registry,
+                bytes,
+            } => {
+                let push = Push {
+                    solution,
+                    registry,
+                    bytes: *bytes,
+                };
+                *pushing() = Some(PushProgress::new(&push, PushGoal::Cluster, output));
+            }
+            Event::Push(event) => pushing().iter().for_each(|push| push.take(event)),
+            Event::Pushed => pushing().iter().for_each(|push| push.finish(true)),
             _ => {}
         }
-        objects(event);
+        show(event);
     };
-    let receipt = ready.apply(client, cluster, &tell).await;
-    pushing.finish(receipt.is_ok());
-    receipt
-}
-
-/// Waits until the nodes are ready, if the plan requires it, and reports what prevents them.
-async fn wait_nodes(
-    ready: &Ready<'_>,
-    cluster: &Cluster,
-    tell: ProgressSink<'_, Event>,
-) -> Result<WaitOutcome, Failure> {
-    let Some(longest) = ready.awaits_nodes() else {
-        return Ok(WaitOutcome::Immediate);
-    };
-    let tell = |nodes| tell(Event::Nodes(nodes));
-    let waited = cluster.wait_nodes(longest, &tell).await;
-    Ok(waited.map_err(importer::Error::from)?)
+    let done = import(&tell).await;
+    pushing().iter().for_each(|push| push.finish(done.is_ok()));
+    done
 }
 
 /// The registry that contains the images of a version, or would contain them after an import.

@@ -1,20 +1,14 @@
 //! Multiple archives in one import. All are checked and shown before anything changes. Each is then imported after
 //! those that it needs, if its plan is still the same.
 
-use std::sync::atomic::AtomicBool;
-
-use importer::{Error, Event, Goal, Plan, PlanSummary, Ready, Receipt, Request};
-use kubernetes::WaitOutcome;
-use progress::ProgressSink;
+use importer::{Goal, Plan, PlanSummary, Request};
 use schemas::{PlacedVersion, Solution, SolutionId};
 
 use super::arguments::Arguments;
 use super::plan_action::PlanAction;
 use super::request::{CheckedArchive, Connections, accept};
-use super::{apply, wait_nodes};
 use crate::args::Output;
 use crate::commands::blocked::ShownBlocker;
-use crate::commands::cluster_events::event_sink;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -111,56 +105,4 @@ pub(crate) async fn preview(
     plan.give_up(client).await;
     let obstacles = plan.obstacles().into_iter().map(Into::into);
     Ok((plan.summary().clone(), obstacles.collect()))
-}
-
-/// Imports an archive after those of the `earlier` plans, if the plan still has the effects that were shown.
-pub(crate) async fn apply_as_shown(
-    archive: &CheckedArchive,
-    request: Request,
-    reached: Connections<'_>,
-    shown: &PlanSummary,
-    earlier: &[&PlanSummary],
-    output: Output,
-) -> Result<Receipt, Failure> {
-    let Connections { client, cluster } = reached;
-    apply_as_shown_by(
-        archive,
-        request,
-        reached,
-        shown,
-        earlier,
-        &event_sink(output),
-        async |ready, overtaken| Box::pin(apply(ready, client, cluster, output, overtaken)).await,
-    )
-    .await
-}
-
-/// Imports an archive with a given apply function, which reports whether it waited for another writer or was overtaken.
-pub(crate) async fn apply_as_shown_by(
-    archive: &CheckedArchive,
-    request: Request,
-    reached: Connections<'_>,
-    shown: &PlanSummary,
-    earlier: &[&PlanSummary],
-    tell: ProgressSink<'_, Event>,
-    apply: impl AsyncFn(Ready<'_>, &AtomicBool) -> Result<Receipt, Error>,
-) -> Result<Receipt, Failure> {
-    let CheckedArchive { accepted, findings } = archive;
-    let Connections { client, cluster } = reached;
-    loop {
-        let (findings, request) = (findings.clone(), request.clone());
-        let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown, earlier);
-        // The future is boxed because its state is far larger than the plan itself.
-        let ready = Box::pin(ready).await?;
-        if wait_nodes(&ready, cluster, tell).await? == WaitOutcome::Delayed {
-            ready.give_up(client).await;
-            continue;
-        }
-        let overtaken = AtomicBool::new(false);
-        match apply(ready, &overtaken).await {
-            // The other writer has changed the cluster, so a new plan is required.
-            Err(Error::Refused(_)) if overtaken.into_inner() => {}
-            receipt => return Ok(receipt?),
-        }
-    }
 }

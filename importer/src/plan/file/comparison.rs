@@ -1,24 +1,14 @@
 //! The comparison of plan summaries: [`PlanSummary::differences`], and [`parts_that_differ`] for messages. A plan file
 //! could show anything that its author likes, so its whole summary is compared with a newly created one. Parts that
 //! differ between any two plans are excluded: random values of charts, and the progress of a push.
-//!
-//! [`Ready::as_shown`] handles a plan within a sequence of plans. All of them are made and shown first, and each is
-//! made again before it is applied, since the earlier ones have changed the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubernetes::Cluster;
-use registry::Client;
 use serde_json::json;
-use validator::{AcceptedArchive, Finding};
 
-use crate::model::blocker::Blocker;
-use crate::model::error::Error;
-use crate::model::request::Request;
 use crate::objects::changes::{PlannedChart, PlannedObject};
 use crate::plan::file::differing;
 use crate::plan::summary::{PlanSummary, PlannedTarget};
-use crate::plan::{Plan, Ready};
 
 /// A part of a plan besides objects: its name in messages, and the comparison of two plans.
 type Part = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
@@ -263,48 +253,6 @@ fn kind_and_name(object: &str) -> String {
     format!("{kind} {name}")
 }
 
-impl<'a> Ready<'a> {
-    /// Makes a plan again after the `earlier` plans of the same run were applied.
-    ///
-    /// # Errors
-    ///
-    /// A blocker if the plan is blocked now, or if its effects differ from the shown ones.
-    pub async fn as_shown(
-        accepted: &'a AcceptedArchive,
-        findings: Vec<Finding>,
-        client: &Client,
-        cluster: &Cluster,
-        request: Request,
-        shown: &PlanSummary,
-        earlier: &[&PlanSummary],
-    ) -> Result<Self, Error> {
-        let plan = Plan::make(accepted, findings, client, cluster, request).await?;
-        if let Some(obstacle) = in_the_way(&plan.obstacles(), shown, plan.summary(), earlier) {
-            plan.give_up(client).await;
-            return Err(obstacle.into());
-        }
-        let Ok(ready) = plan.ready() else {
-            unreachable!("a plan without obstacles is ready")
-        };
-        Ok(ready)
-    }
-}
-
-/// Returns the first blocker of the plan itself. If there is none, returns the blocker that the plan differs from the
-/// shown one.
-fn in_the_way(
-    obstacles: &[&Blocker],
-    shown: &PlanSummary,
-    anew: &PlanSummary,
-    earlier: &[&PlanSummary],
-) -> Option<Blocker> {
-    let first = obstacles.first().map(|&obstacle| obstacle.clone());
-    first.or_else(|| {
-        let differences = shown.differences(anew, earlier);
-        (!differences.is_empty()).then(|| Blocker::changed(differences))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,45 +264,5 @@ mod tests {
             kind_and_name("ClusterRole system:x"),
             "ClusterRole system:x"
         );
-    }
-}
-
-#[cfg(test)]
-mod again_tests {
-    use kubernetes::Access;
-
-    use super::*;
-
-    #[test]
-    fn what_is_in_the_way_of_a_plan_comes_before_that_it_is_another_one() {
-        let shown = PlanSummary {
-            server: "https://site.test".to_owned(),
-            ..PlanSummary::default()
-        };
-        let noted = PlanSummary {
-            notes: vec!["another one was imported before".to_owned()],
-            recorded: true,
-            ..shown.clone()
-        };
-        let other = PlanSummary {
-            server: "https://other.test".to_owned(),
-            ..shown.clone()
-        };
-        let denied = Blocker::denied(&Access::new("create", "", "pods"));
-        let changed = || Blocker::changed(["the server's address"]);
-        let both = [&denied, &changed()];
-        for (obstacles, anew, expected) in [
-            (&[][..], &shown, None),
-            (&[], &noted, None),
-            (&[], &other, Some(changed())),
-            (&both, &shown, Some(denied.clone())),
-            (&both, &other, Some(denied.clone())),
-        ] {
-            assert_eq!(
-                in_the_way(obstacles, &shown, anew, &[]),
-                expected,
-                "{anew:?}"
-            );
-        }
     }
 }

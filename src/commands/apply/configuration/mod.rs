@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use importer::configuration::{ListedArchive, RemovalOutcome, SolutionRemoval, State};
-use importer::{Change, PlanSummary, Receipt};
+use importer::{Change, PlanSummary, Receipt, ShownImport};
 use schemas::{SolutionsConfiguration, limits};
 use validator::Report;
 
@@ -19,7 +19,7 @@ use super::Arguments;
 use crate::args::Output;
 use crate::commands::blocked::{ShownBlocker, refuse_plan};
 use crate::commands::change::change;
-use crate::commands::import::{self, CheckedArchive, Connections};
+use crate::commands::import::{self, CheckedArchive};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 use crate::terminal::agreed;
@@ -160,9 +160,8 @@ impl Plan {
         for (step, work) in self.shown.steps.into_iter().zip(self.work) {
             done.steps.push(match work {
                 Some(StepWork::Import(import)) => {
-                    let planned = import.planned.clone();
-                    let done = import_version(step, *import, &earlier, change, output).await;
-                    earlier.push(planned);
+                    let done = import_version(step, &import, &earlier, change, output).await;
+                    earlier.push(import.planned);
                     done
                 }
                 Some(StepWork::Remove(removal)) => remove(step, &removal, change).await,
@@ -175,21 +174,25 @@ impl Plan {
 
 async fn import_version(
     step: Step,
-    import: PlannedImport,
+    import: &PlannedImport,
     earlier: &[PlanSummary],
     change: &Change<'_>,
     output: Output,
 ) -> Step {
-    let reached = Connections {
+    let shown = ShownImport {
+        accepted: &import.archive.accepted,
+        findings: &import.archive.findings,
         client: &import.client,
-        cluster: change.cluster,
+        request: &import.request,
+        plan: &import.planned,
     };
-    let (archive, request) = (&import.archive, import.request);
     let earlier: Vec<&PlanSummary> = earlier.iter().collect();
-    let done = import::apply_as_shown(archive, request, reached, &import.planned, &earlier, output);
+    let done = import::with_progress(output, async |tell| {
+        shown.apply(&earlier, change.cluster, tell).await
+    });
     match Box::pin(done).await {
         Ok(receipt) => step.applied(receipt),
-        Err(failure) => step.because(&failure),
+        Err(error) => step.because(&error.into()),
     }
 }
 

@@ -2,13 +2,12 @@
 //! next to the fleet's file. It implements the interface of `crates/fleet`, which decides when each cluster changes.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as Cell, PoisonError};
 use std::time::Duration;
 
 use fleet::rollout::{Backend, Health, MemberFailure, MemberResult};
 use fleet::{DecisionAuthor, FleetEvent, FleetJournal};
-use importer::{Event, PlanSummary, Ready, Receipt};
+use importer::{Event, PlanSummary, Receipt, ShownImport};
 use kubernetes::{Cluster, WaitOutcome};
 use schemas::{PlacedVersion, WaveName};
 use tokio::sync::Mutex;
@@ -19,8 +18,6 @@ use super::result::{ChangeReport, RemovedDeployment};
 use crate::args::Output;
 use crate::commands::fleet::journal::{JournalFile, decided};
 use crate::commands::fleet::status::deployment::judge;
-use crate::commands::import::{self, Connections};
-use crate::events::Push;
 use crate::failure::{self, Failure};
 use crate::interrupt;
 use crate::terminal::agreed;
@@ -181,35 +178,22 @@ impl ClusterBackend<'_> {
             Some(lock.lock().await)
         };
         let guard = Cell::new(guard);
-        let apply = async |ready: Ready<'_>, overtaken: &AtomicBool| {
-            let plan = ready.summary();
-            line.begin_push(&Push {
-                solution: &plan.solution,
-                registry: &plan.registry,
-                bytes: plan.bytes_to_push,
-            });
-            let tell = |event: Event| {
-                match &event {
-                    Event::Pushed => {
-                        guard.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    }
-                    Event::Waiting(_) | Event::Overtaken => {
-                        overtaken.store(true, Ordering::Relaxed);
-                    }
-                    _ => {}
-                }
-                line.take(&event);
-            };
-            let receipt = ready.apply(client, cluster, &tell).await;
-            line.end_push(receipt.is_ok());
-            receipt
+        let tell = |event: Event| {
+            if let Event::Pushed = event {
+                guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+            }
+            line.take(&event);
         };
-        let reached = Connections { client, cluster };
-        let tell = |event: Event| line.take(&event);
-        let request = request.clone();
-        let shown =
-            import::apply_as_shown_by(archive, request, reached, planned, earlier, &tell, apply);
-        Box::pin(shown).await
+        let shown = ShownImport {
+            accepted: &archive.accepted,
+            findings: &archive.findings,
+            client,
+            request,
+            plan: planned,
+        };
+        let receipt = Box::pin(shown.apply(earlier, cluster, &tell)).await;
+        line.end_push(receipt.is_ok());
+        Ok(receipt?)
     }
 }
 

@@ -168,11 +168,6 @@ impl MemberLine {
         }
     }
 
-    /// Begins to display a push.
-    pub(super) fn begin_push(&self, push: &Push<'_>) {
-        *lock(&self.push) = Some(MemberPush::new(push, &self.name));
-    }
-
     /// Returns a wait for the cluster, in case it is away.
     pub(super) fn arrival(&self, longest: Duration) -> ClusterWait<'_> {
         ClusterWait {
@@ -186,6 +181,18 @@ impl MemberLine {
     /// Displays an event of the change in the cluster.
     pub(super) fn take(&self, event: &Event) {
         match event {
+            Event::Pushing {
+                solution,
+                registry,
+                bytes,
+            } => {
+                let push = Push {
+                    solution,
+                    registry,
+                    bytes: *bytes,
+                };
+                *lock(&self.push) = Some(MemberPush::new(&push, &self.name));
+            }
             Event::Push(event) => {
                 let progress = lock(&self.push).as_mut().and_then(|push| push.take(event));
                 if let (Some(progress), Output::Human) = (progress, self.output) {
