@@ -52,7 +52,7 @@ pub use listed::{ChartRead, CopiedFile, HelmfileReader, carry_helmfile};
 pub use notes::{Note, NoteWeight};
 pub use tree::check_empty;
 pub use unchanged::carry;
-pub use update::{UpdateReport, update};
+pub use update::{ReleaseChanges, UpdateReport, update};
 
 /// The user's choices, which take precedence over those that the release suggests.
 #[derive(Clone, Debug, Default)]

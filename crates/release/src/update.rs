@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use manifests::{ManifestFiles, ManifestObjects};
-use schemas::{SolutionId, SolutionSource, Version};
+use schemars::JsonSchema;
+use schemas::{SolutionId, SolutionName, SolutionSource, Version};
+use serde::Serialize;
 
 use crate::changes::{self, Changes};
 use crate::merge::{self, Merge};
@@ -14,26 +16,36 @@ use crate::unchanged::UnchangedRelease;
 use crate::{InitOptions, ReleaseError};
 
 /// The result of an update.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct UpdateReport {
-    /// The name and version of the Solution.
-    pub id: SolutionId,
-    /// The version of the tree before the update.
+    /// The name of the Solution.
+    pub solution: SolutionName,
+    /// The version of the Solution.
+    pub version: Version,
+    /// The version that it was.
     pub from: Version,
-    /// The number of images after the update.
-    pub images: usize,
     /// The files that were written.
-    pub written: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// The files that were removed.
     pub removed: Vec<PathBuf>,
-    /// The files with conflicts between edits and the new release.
+    /// The files that were changed both here and in the release, and do not go together. If there are any, the exit code
+    /// is 1.
     pub conflicts: Vec<PathBuf>,
-    /// The differences between the objects of the two releases, as `KIND [NAMESPACE/]NAME`.
-    pub objects: Changes,
-    /// The differences between the images of the two releases.
-    pub image_changes: Changes,
-    /// The notes about open decisions.
+    /// How many images it has.
+    pub images: usize,
+    /// The differences between the releases.
+    pub changes: ReleaseChanges,
+    /// Notes.
     pub notes: Vec<Note>,
+}
+
+/// The differences between the releases.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReleaseChanges {
+    /// The objects, as `KIND [NAMESPACE/]NAME`.
+    pub objects: Changes,
+    /// The images, by their references.
+    pub images: Changes,
 }
 
 /// Updates a tree to another release. `git` is the program that merges edited files, if it is installed.
@@ -93,15 +105,20 @@ pub fn update(
         let paths = paths.iter();
         paths.map(|path| directory.join(path)).collect()
     };
+    let id = SolutionId::new(source.metadata.name, source.spec.version);
+    let id = id.map_err(ReleaseError::Id)?;
     Ok(UpdateReport {
-        id: SolutionId::new(source.metadata.name, source.spec.version).map_err(ReleaseError::Id)?,
+        solution: id.name().clone(),
+        version: id.version().clone(),
         from,
-        images: source.spec.images.len(),
-        written: in_tree(merged.written.into_keys().collect()),
+        files: in_tree(merged.written.into_keys().collect()),
         removed: in_tree(merged.removed),
         conflicts: in_tree(merged.conflicts),
-        objects: object_changes,
-        image_changes,
+        images: source.spec.images.len(),
+        changes: ReleaseChanges {
+            objects: object_changes,
+            images: image_changes,
+        },
         notes,
     })
 }

@@ -59,18 +59,19 @@ pub enum Rating {
     Unknown,
 }
 
-/// A vulnerability of a package.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A known vulnerability of a package.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Vulnerability {
-    /// Its severity.
+    /// How bad it is, by the database.
     pub rating: Rating,
-    /// Its id, such as `CVE-2024-3094`.
+    /// Its id.
     pub id: String,
-    /// The affected package.
+    /// The package that has it.
     pub package: String,
     /// The version of the package.
     pub version: String,
-    /// The versions in which it is fixed.
+    /// The versions that do not have it any more.
     pub fixed_in: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use archive::Medium;
 use release::upstream::{UpstreamArchive, is_image};
-use release::{Changes, Note, NoteWeight, ReleaseError, SourceTree, UpdateReport};
+use release::{Note, NoteWeight, ReleaseError, SourceTree, UpdateReport};
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
@@ -81,40 +81,6 @@ fn show(made: &ReleaseTree<'_>, directory: &Path) {
     );
 }
 
-/// With a release and `--update`: the updated source tree.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Updated<'a> {
-    /// The name of the Solution.
-    solution: &'a SolutionName,
-    /// The version of the Solution.
-    version: &'a Version,
-    /// The version that it was.
-    from: &'a Version,
-    /// The files that were written.
-    files: &'a [PathBuf],
-    /// The files that were removed.
-    removed: &'a [PathBuf],
-    /// The files that were changed both here and in the release, and do not go together. If there are any, the exit code
-    /// is 1.
-    conflicts: &'a [PathBuf],
-    /// How many images it has.
-    images: usize,
-    /// The differences between the releases.
-    changes: OfRelease<'a>,
-    /// Notes.
-    notes: &'a [Note],
-}
-
-/// The differences between the releases.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ReleaseChanges")]
-pub(crate) struct OfRelease<'a> {
-    /// The objects, as `KIND [NAMESPACE/]NAME`.
-    objects: &'a Changes,
-    /// The images, by their references.
-    images: &'a Changes,
-}
-
 pub(super) fn update(
     arguments: &Arguments,
     from: &Path,
@@ -127,39 +93,25 @@ pub(super) fn update(
     let release = manifests::read(from).map_err(ReleaseError::from)?;
     let git = environment::program("git");
     let version = arguments.version.clone();
-    let renewed = release::update(directory, &release, version, git.as_deref())?;
-    let updated = Updated {
-        solution: renewed.id.name(),
-        version: renewed.id.version(),
-        from: &renewed.from,
-        files: &renewed.written,
-        removed: &renewed.removed,
-        conflicts: &renewed.conflicts,
-        images: renewed.images,
-        changes: OfRelease {
-            objects: &renewed.objects,
-            images: &renewed.image_changes,
-        },
-        notes: &renewed.notes,
-    };
-    render::result(output, &updated, |_| show_update(&renewed, directory));
-    Ok(match renewed.conflicts[..] {
+    let updated = release::update(directory, &release, version, git.as_deref())?;
+    render::result(output, &updated, |updated| show_update(updated, directory));
+    Ok(match updated.conflicts[..] {
         [] => Outcome::Yes,
         _ => Outcome::No,
     })
 }
 
-fn show_update(renewed: &UpdateReport, directory: &Path) {
-    show_files(&renewed.written);
-    for path in &renewed.removed {
+fn show_update(updated: &UpdateReport, directory: &Path) {
+    show_files(&updated.files);
+    for path in &updated.removed {
         render::line!("removed {}", path.display());
     }
-    for path in &renewed.conflicts {
+    for path in &updated.conflicts {
         render::line!("conflict {}", path.display());
     }
     for (what, changes) in [
-        ("object", &renewed.objects),
-        ("image", &renewed.image_changes),
+        ("object", &updated.changes.objects),
+        ("image", &updated.changes.images),
     ] {
         for (how, names) in [
             ("added", &changes.added),
@@ -171,18 +123,19 @@ fn show_update(renewed: &UpdateReport, directory: &Path) {
             }
         }
     }
-    let (id, images) = (&renewed.id, render::count(renewed.images, "image"));
-    render::note!(
-        "{} {}, was {}: {images}",
-        id.name(),
-        id.version(),
-        renewed.from
-    );
-    for note in &renewed.notes {
+    let UpdateReport {
+        solution,
+        version,
+        from,
+        ..
+    } = updated;
+    let images = render::count(updated.images, "image");
+    render::note!("{solution} {version}, was {from}: {images}");
+    for note in &updated.notes {
         render::note!("decide: {}: {}", note.about, note.text);
     }
     let directory = directory.display();
-    if !renewed.conflicts.is_empty() {
+    if !updated.conflicts.is_empty() {
         render::note!(
             "conflicts: these files were changed both here and in the release; resolve each conflict until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and delete files that the release no longer has"
         );

@@ -3,6 +3,7 @@
 
 use importer::{Deletion, Description, Receipt, RemovalReport, SiteShown};
 use packager::{AddedImages, PackReport, Preview};
+use release::UpdateReport;
 use serde_json::Value;
 use store::{ImagesToPush, PushReceipt, PushSummary};
 
@@ -40,7 +41,10 @@ pub(super) fn add_archive_verbs(all: &mut Results, report: &Value) {
     let chart = &all.own::<init::chart::ChartTree>();
     let helmfile = &all.own::<init::helmfile::HelmfileTree>();
     let release = &all.own::<init::release::ReleaseTree>();
-    let updated = &all.own::<init::release::Updated>();
+    let updated = &said(
+        "With a release and `--update`: the updated source tree.",
+        &all.own::<UpdateReport>(),
+    );
     all.verb("init", &[files, chart, helmfile, release, updated]);
 
     let packed = &all.own::<pack::WithSource<PackReport>>();

@@ -155,18 +155,9 @@ pub(crate) struct VulnerabilityReport {
 
 /// A known vulnerability of a package.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 struct FoundVulnerability {
-    /// How bad it is, by the database.
-    rating: Rating,
-    /// Its id.
-    id: String,
-    /// The package that has it.
-    package: String,
-    /// The version of the package.
-    version: String,
-    /// The versions that do not have it any more.
-    fixed_in: Vec<String>,
+    #[serde(flatten)]
+    vulnerability: Vulnerability,
     /// The images with this package.
     images: BTreeSet<ImagePlace>,
 }
@@ -196,11 +187,7 @@ impl VulnerabilityReport {
         }
         let found = by_vulnerability.into_iter();
         let found = found.map(|(vulnerability, images)| FoundVulnerability {
-            rating: vulnerability.rating,
-            id: vulnerability.id.clone(),
-            package: vulnerability.package.clone(),
-            version: vulnerability.version.clone(),
-            fixed_in: vulnerability.fixed_in.clone(),
+            vulnerability: vulnerability.clone(),
             images,
         });
         Self {
@@ -252,17 +239,18 @@ impl VulnerabilityReport {
 
 impl FoundVulnerability {
     fn findings(&self) -> impl Iterator<Item = Finding> {
-        let Self {
+        let Vulnerability {
+            rating,
             id,
             package,
             version,
-            ..
-        } = self;
-        let fixed = match &self.fixed_in[..] {
+            fixed_in,
+        } = &self.vulnerability;
+        let fixed = match &fixed_in[..] {
             [] => "no version is fixed".to_owned(),
             versions => format!("fixed in {}", render::list(versions)),
         };
-        let info = info(self.rating);
+        let info = info(*rating);
         self.images.iter().map(move |image| {
             let place = format!("{}: {id} in {package}", archive::image_directory(image));
             Finding::new(info, place, format!("{version} is installed, {fixed}"))
