@@ -224,15 +224,19 @@ pub(super) mod tests {
 }
 
 /// A step, identified by its action and subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConfigurationStep {
     /// The action.
     pub action: StepAction,
-    /// The path of the archive, as listed.
+    /// The archive's path as listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
-    /// The name of the Solution. `None` if the archive cannot be read.
+    /// The name of the Solution. It is missing where an archive cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub solution: Option<SolutionName>,
-    /// The version of the Solution. `None` if the step concerns all of them.
+    /// The version of the Solution.
+    // None if the step concerns all versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
 }
 

@@ -232,7 +232,7 @@ fn untaken(step: Step, why: &StepSkipReason) -> Step {
     let outcome = choose(state == State::Failed, Outcome::No, Outcome::Yes);
     Step {
         state,
-        why: vec![in_the_way(why, step.action)],
+        why: vec![in_the_way(why, step.planned.action)],
         outcome,
         ..step
     }

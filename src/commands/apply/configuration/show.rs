@@ -1,10 +1,9 @@
 //! The steps of applying a configuration, as people and programs see them. A step that fails or is skipped keeps its
 //! reasons, so that the result explains every archive.
 
-use importer::configuration::{self, State, StepAction};
+use importer::configuration::{ConfigurationStep, State, StepAction};
 use importer::{Blocker, PlannedObject};
 use schemars::JsonSchema;
-use schemas::{SolutionName, Version};
 use serde::Serialize;
 
 use super::RefusedArchive;
@@ -30,17 +29,8 @@ pub(crate) struct ConfigurationResult {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ApplyStep")]
 pub(crate) struct Step {
-    /// The action.
-    pub(super) action: StepAction,
-    /// The archive's path as listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) archive: Option<String>,
-    /// The name of the Solution. It is missing where an archive cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) solution: Option<SolutionName>,
-    /// The version of the Solution.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) version: Option<Version>,
+    #[serde(flatten)]
+    pub(super) planned: ConfigurationStep,
     /// How far it has come.
     pub(super) state: State,
     /// Bytes that the registry lacks, or that were sent.
@@ -75,13 +65,10 @@ impl ConfigurationResult {
     }
 }
 
-impl From<configuration::ConfigurationStep> for Step {
-    fn from(step: configuration::ConfigurationStep) -> Self {
+impl From<ConfigurationStep> for Step {
+    fn from(planned: ConfigurationStep) -> Self {
         Self {
-            action: step.action,
-            archive: step.archive,
-            solution: step.solution,
-            version: step.version,
+            planned,
             state: State::Planned,
             bytes: None,
             crds: Vec::new(),
@@ -121,10 +108,11 @@ impl Step {
 
     /// `example 1.0.0 (archives/example.iso)`
     fn about(&self) -> String {
+        let planned = &self.planned;
         let words = [
-            self.solution.as_ref().map(ToString::to_string),
-            self.version.as_ref().map(ToString::to_string),
-            self.archive.as_ref().map(|path| format!("({path})")),
+            planned.solution.as_ref().map(ToString::to_string),
+            planned.version.as_ref().map(ToString::to_string),
+            planned.archive.as_ref().map(|path| format!("({path})")),
         ];
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
@@ -164,10 +152,10 @@ fn totals(steps: &ConfigurationResult) -> Totals {
 pub(super) fn done(steps: &ConfigurationResult) {
     for step in &steps.steps {
         let about = step.about();
-        match (step.action, step.state) {
+        match (step.planned.action, step.state) {
             (_, State::Left | State::Planned) => {}
             (_, State::Failed) => {
-                render::line!("not {}: {about}", past(step.action));
+                render::line!("not {}: {about}", past(step.planned.action));
                 why(step);
             }
             (action, State::Unchanged) => render::line!("already {}: {about}", past(action)),
@@ -192,7 +180,7 @@ fn why(step: &Step) {
 }
 
 fn word(step: &Step) -> &'static str {
-    match (step.state, step.action) {
+    match (step.state, step.planned.action) {
         (State::Left, _) => "leave",
         (State::Failed, _) => "refused",
         (_, StepAction::Import) => "import",

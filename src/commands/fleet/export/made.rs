@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleet::FleetFile;
-use importer::RenderedManifest;
+use importer::{LeftSecret, RenderedManifest};
 use registry::{AddressError, CertificateAuthority, RepositoryPath};
-use schemas::{PlacedVersion, Tag, Version};
+use schemars::JsonSchema;
+use schemas::{Digest, PlacedVersion, Tag, Version};
+use serde::Serialize;
 use serde_json::Value;
 use store::{FilesArtifact, PushPlan, ReadyPush};
 
@@ -21,16 +23,24 @@ use crate::commands::render::show::{document, file_name};
 use crate::events::Push;
 use crate::failure::Failure;
 
-/// An artifact with its repository and tag.
-pub(super) struct MadeArtifact {
-    pub(super) files: FilesArtifact,
-    pub(super) repository: RepositoryPath,
-    pub(super) tag: Tag,
-    /// The repository as the cluster knows it, with its host.
-    pub(super) address: String,
+/// An artifact at a registry.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ExportedArtifact {
+    /// The repository as the cluster knows it, `HOST/PATH`.
+    pub(super) repository: String,
+    /// The tag.
+    #[schemars(with = "String")]
+    tag: Tag,
+    /// The digest of the manifest.
+    digest: Digest,
+    #[serde(skip)]
+    files: FilesArtifact,
+    /// The repository at the registry that is pushed to.
+    #[serde(skip)]
+    pushed: RepositoryPath,
 }
 
-impl MadeArtifact {
+impl ExportedArtifact {
     /// Packs the files of a deployment. The path is below the prefix of the registry, and no image can have it.
     pub(super) fn of(
         plan: &ExportPlan,
@@ -40,10 +50,11 @@ impl MadeArtifact {
     ) -> Result<Self, AddressError> {
         let (files, known) = (FilesArtifact::new(files), &plan.pull_registry);
         Ok(Self {
-            repository: plan.client.address().repository(path)?,
+            repository: format!("{}/{}", known.host(), known.repository(path)?),
             tag: files.tag(version),
-            address: format!("{}/{}", known.host(), known.repository(path)?),
+            digest: files.digest(),
             files,
+            pushed: plan.client.address().repository(path)?,
         })
     }
 
@@ -53,44 +64,42 @@ impl MadeArtifact {
         // If the cluster uses another name for the registry, it is unknown whether TLS is used under that name.
         let is_same = plan.pull_registry.host() == client.address().host();
         ArtifactSource {
-            address: &self.address,
-            digest: self.files.digest(),
+            address: &self.repository,
+            digest: self.digest,
             authorities: CertificateAuthority::join(client.authorities()),
             plain_http: is_same && client.is_tls() == Some(false),
         }
     }
 }
 
-/// The content of the export for a cluster.
-pub(super) struct MadeCluster<'a> {
+/// The objects of a cluster.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ExportedCluster<'a> {
+    /// The cluster's name.
     pub(super) name: &'a str,
-    /// The reason why the cluster could not be read.
+    /// Why it was left out; null if it was not.
     pub(super) problem: Option<ShownBlocker>,
-    pub(super) deployments: Vec<MadeDeployment>,
+    /// The deployments, each after those that it needs.
+    pub(super) deployments: Vec<ExportedDeployment>,
 }
 
-impl<'a> MadeCluster<'a> {
-    /// Creates the export of a cluster without deployments.
-    pub(super) fn new(name: &'a str) -> Self {
-        Self {
-            name,
-            problem: None,
-            deployments: Vec::new(),
-        }
-    }
-}
-
-/// The content of the export of a deployment.
-pub(super) struct MadeDeployment {
-    /// The Solution, its version and the environment, in words.
+/// The exported objects of a deployment.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ExportedDeployment {
+    /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
     pub(super) deployment: String,
-    pub(super) plan: ExportPlan,
-    /// The artifact in addition to images; `None` if the tool's objects contain everything.
-    pub(super) artifact: Option<MadeArtifact>,
-    /// Notes on the deployment.
+    /// The artifact with the objects; null if the tool's objects contain them.
+    artifact: Option<ExportedArtifact>,
+    /// The number of objects.
+    count: usize,
+    /// The Secrets that are to be made in the cluster.
+    secrets: Vec<LeftSecret>,
+    /// Notes.
     pub(super) notes: Vec<String>,
-    /// The tool's objects.
+    /// The objects of the tool.
     pub(super) objects: Vec<Value>,
+    #[serde(skip)]
+    plan: ExportPlan,
 }
 
 /// Creates the content of each deployment in a cluster, or returns its blockers.
@@ -99,7 +108,7 @@ pub(super) fn made(
     at: usize,
     deployments: Vec<DeploymentExport>,
     arguments: &Arguments,
-) -> Vec<(String, Result<MadeDeployment, Vec<ShownBlocker>>)> {
+) -> Vec<(String, Result<ExportedDeployment, Vec<ShownBlocker>>)> {
     let making = ArtifactBuilder {
         file,
         at,
@@ -125,7 +134,7 @@ struct ArtifactBuilder<'a> {
 }
 
 impl ArtifactBuilder<'_> {
-    fn deployment(&self, plan: ExportPlan) -> Result<MadeDeployment, ShownBlocker> {
+    fn deployment(&self, plan: ExportPlan) -> Result<ExportedDeployment, ShownBlocker> {
         let (tool, placed) = (self.arguments.to, plan.placed.clone());
         let mut marked = plan.handover.manifests.clone();
         for manifest in &mut marked {
@@ -141,7 +150,7 @@ impl ArtifactBuilder<'_> {
         };
         let pushed = |objects: PushedObjects| {
             let path = format!("fleets/{}", self.path(&placed));
-            let artifact = MadeArtifact::of(&plan, &path, &placed.version, &files(&marked));
+            let artifact = ExportedArtifact::of(&plan, &path, &placed.version, &files(&marked));
             let artifact = artifact.map_err(|error| ShownBlocker::from(&Failure::no(error)))?;
             let objects = objects(&consumer, &artifact.source(&plan));
             Ok::<_, ShownBlocker>((Some(artifact), objects))
@@ -151,12 +160,14 @@ impl ArtifactBuilder<'_> {
             GitOpsTool::Argocd => pushed(tools::argocd_objects)?,
             GitOpsTool::Fleet => (None, tools::rancher_objects(&consumer, &marked)?),
         };
-        Ok(MadeDeployment {
+        Ok(ExportedDeployment {
             deployment: placed.to_string(),
-            notes: notes(tool, &plan),
-            plan,
             artifact,
+            count: plan.handover.manifests.len(),
+            secrets: plan.handover.secrets.clone(),
+            notes: notes(tool, &plan),
             objects,
+            plan,
         })
     }
 
@@ -205,7 +216,10 @@ fn object_name(all: &str) -> String {
 
 /// Pushes all images and artifacts, one deployment after the other, so that a later one finds shared content in the
 /// registry.
-pub(super) async fn push_all(clusters: &[MadeCluster<'_>], output: Output) -> Result<(), Failure> {
+pub(super) async fn push_all(
+    clusters: &[ExportedCluster<'_>],
+    output: Output,
+) -> Result<(), Failure> {
     let mut pushed = BTreeSet::new();
     for cluster in clusters {
         for made in &cluster.deployments {
@@ -225,7 +239,7 @@ pub(super) async fn push_all(clusters: &[MadeCluster<'_>], output: Output) -> Re
 }
 
 /// Pushes the images that the registry lacks.
-async fn images(made: &MadeDeployment, output: Output) -> Result<(), Failure> {
+async fn images(made: &ExportedDeployment, output: Output) -> Result<(), Failure> {
     let CheckedArchive { accepted, findings } = &*made.plan.archive;
     let client = &made.plan.client;
     let plan = PushPlan::make(accepted, findings.clone(), client, &made.plan.request).await?;
@@ -251,18 +265,14 @@ async fn images(made: &MadeDeployment, output: Output) -> Result<(), Failure> {
 }
 
 /// Pushes the objects, if the tool reads them from the registry.
-async fn artifact(made: &MadeDeployment) -> Result<(), Failure> {
-    let Some(MadeArtifact {
-        files,
-        repository,
-        tag,
-        ..
-    }) = &made.artifact
-    else {
+async fn artifact(made: &ExportedDeployment) -> Result<(), Failure> {
+    let Some(artifact) = &made.artifact else {
         return Ok(());
     };
-    files
-        .push(&made.plan.client, repository, tag.clone())
+    let (repository, tag) = (&artifact.pushed, artifact.tag.clone());
+    artifact
+        .files
+        .push(&made.plan.client, repository, tag)
         .await?;
     Ok(())
 }

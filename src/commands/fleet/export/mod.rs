@@ -13,7 +13,7 @@ use clap::Args;
 use fleet::FleetFile;
 use schemas::{KubernetesName, Namespace};
 
-use self::made::{MadeCluster, made, push_all};
+use self::made::{ExportedCluster, made, push_all};
 use self::plan::{ExportPlan, apart, look};
 use self::print::{FleetExport, show_all};
 use self::tools::GitOpsTool;
@@ -113,9 +113,13 @@ async fn carry_out(
         .filter_map(|member| member.found.as_ref().err());
     let reached = worst(away.map(Failure::outcome));
     let (mut blockers, mut is_refused) = (Blockers::default(), false);
-    let mut clusters: Vec<MadeCluster<'_>> = Vec::new();
+    let mut clusters: Vec<ExportedCluster<'_>> = Vec::new();
     for ReadMember { at, name, found } in planned {
-        let mut cluster = MadeCluster::new(name);
+        let mut cluster = ExportedCluster {
+            name,
+            problem: None,
+            deployments: Vec::new(),
+        };
         match found {
             Err(failure) => {
                 blockers.add_unplanned(name, &failure, arguments.skip_unreachable);
