@@ -9,6 +9,7 @@ use schemas::Version;
 use serde::Serialize;
 
 use super::folded::{ClusterPlan, show_folded};
+use super::note_problem;
 use super::reading::{ReadDeployment, ReadMember, ReadingArguments};
 use crate::args::{Output, choose};
 use crate::commands::blocked::ShownBlocker;
@@ -183,10 +184,7 @@ fn people(diff: &FleetDiff<'_>) {
         show_folded(of_it, PlanDetail::WithDiff);
     }
     for ComparedCluster { name, problem, .. } in &diff.clusters {
-        if let Some(problem) = problem {
-            render::note!("error: {name}: {}", problem.message);
-            render::note!("hint: {}", problem.fix);
-        }
+        note_problem(name, problem.as_ref());
     }
     render::line(counted(&diff.clusters));
 }

@@ -96,6 +96,14 @@ fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
     worst.unwrap_or(Outcome::Yes)
 }
 
+/// Notes the problem of a cluster, if it has one.
+fn note_problem(cluster: &str, problem: Option<&ShownBlocker>) {
+    if let Some(ShownBlocker { message, fix, .. }) = problem {
+        crate::render::note!("error: {cluster}: {message}");
+        crate::render::note!("hint: {fix}");
+    }
+}
+
 /// The blockers, each once with the clusters that have it.
 #[derive(Default)]
 struct Blockers(Vec<MemberBlocker>);

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::connection::Connections;
 use super::journal::JournalFile;
-use super::worst;
+use super::{note_problem, worst};
 use crate::args::{Output, ReadArguments};
 use crate::commands::blocked::ShownBlocker;
 use crate::disk::{self, Modes, WriteMode};
@@ -124,10 +124,7 @@ fn check(file: &FleetFile, text: &str) -> Result<(), Failure> {
 pub(super) fn show_pinned(pinned: &[PinnedCluster]) {
     for cluster in pinned {
         match (&cluster.uid, &cluster.problem) {
-            (_, Some(problem)) => {
-                render::note!("error: {}: {}", cluster.name, problem.message);
-                render::note!("hint: {}", problem.fix);
-            }
+            (_, Some(problem)) => note_problem(&cluster.name, Some(problem)),
             (Some(uid), None) if cluster.written => {
                 render::line!("pinned {} to {uid}", cluster.name);
             }

@@ -16,7 +16,7 @@ use super::arguments::SelectionArguments;
 use super::check::{read, refused};
 use super::connection::Connections;
 use super::file_source::{ComputedDeployment, ComputedMember, compute};
-use super::worst;
+use super::{note_problem, worst};
 use crate::args::{Output, ReadArguments};
 use crate::commands::blocked::ShownBlocker;
 use crate::failure::{Failure, Outcome};
@@ -304,10 +304,7 @@ fn problems(clusters: &[ComputedCluster]) {
         for why in &cluster.unseen {
             unseen.entry(why).or_default().push(&cluster.name);
         }
-        if let Some(problem) = &cluster.problem {
-            render::note!("error: {}: {}", cluster.name, problem.message);
-            render::note!("hint: {}", problem.fix);
-        }
+        note_problem(&cluster.name, cluster.problem.as_ref());
     }
     for (why, names) in unseen {
         render::note!("note: {}: {why}", render::list(names));

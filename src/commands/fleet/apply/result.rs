@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::request::{PlannedMember, PlannedRemoval, RolloutRequest};
 use crate::commands::blocked::ShownBlocker;
-use crate::commands::fleet::worst;
+use crate::commands::fleet::{note_problem, worst};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -96,10 +96,7 @@ impl FleetApplied {
                 .iter()
                 .filter(|cluster| cluster.state == state)
             {
-                if let Some(ShownBlocker { message, fix, .. }) = &cluster.problem {
-                    render::note!("error: {}: {message}", cluster.name);
-                    render::note!("hint: {fix}");
-                }
+                note_problem(&cluster.name, cluster.problem.as_ref());
             }
         }
         if let Some(ShownBlocker { message, fix, .. }) = &self.stopped {

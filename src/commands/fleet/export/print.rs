@@ -13,6 +13,7 @@ use super::made::{ExportedCluster, ExportedDeployment};
 use super::tools::GitOpsTool;
 use crate::args::Output;
 use crate::commands::archive::extract;
+use crate::commands::fleet::note_problem;
 use crate::disk::{self, Modes, WriteMode};
 use crate::failure::{Failure, cannot};
 use crate::render;
@@ -122,10 +123,7 @@ fn print(export: &FleetExport<'_>) -> Result<(), Failure> {
 fn notes(export: &FleetExport<'_>) {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     for cluster in export.clusters {
-        if let Some(problem) = &cluster.problem {
-            render::note!("error: {}: {}", cluster.name, problem.message);
-            render::note!("hint: {}", problem.fix);
-        }
+        note_problem(cluster.name, cluster.problem.as_ref());
         for deployment in &cluster.deployments {
             for note in &deployment.notes {
                 let note = format!("{}: {note}", deployment.deployment);

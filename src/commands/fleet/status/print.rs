@@ -17,7 +17,7 @@ use crate::args::{Output, choose};
 use crate::commands::blocked::ShownBlocker;
 use crate::commands::fleet::journal::GoneCluster;
 use crate::commands::fleet::removal::{entries, standing};
-use crate::commands::fleet::worst;
+use crate::commands::fleet::{note_problem, worst};
 use crate::failure::{Failure, Outcome};
 use crate::render::{self, Row};
 
@@ -166,10 +166,7 @@ fn people(clusters: &[MemberStatus], path: &Path) {
     let rows = clusters.iter().map(|cluster| row(cluster, path));
     render::table(TITLES, &rows.collect::<Vec<_>>());
     for cluster in clusters {
-        if let Some(problem) = &cluster.problem {
-            render::note!("error: {}: {}", cluster.name, problem.message);
-            render::note!("hint: {}", problem.fix);
-        }
+        note_problem(&cluster.name, cluster.problem.as_ref());
     }
     render::line(counted(clusters));
 }
