@@ -33,13 +33,15 @@ pub struct MirroredImage {
 }
 
 /// The mirrored names of other registries in the site's registry.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Mirrors {
-    /// The images.
+    /// The images that workloads ask for by a `ref`.
     pub images: Vec<MirroredImage>,
-    /// The ids of the Solutions whose images have a `ref` but no mirror.
+    /// The Solutions whose images have a `ref`, and that were imported without mirrors.
+    #[serde(rename = "withoutMirrors", skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
     /// The mirrors by registry, or by repository if the repositories of a registry have no common path.
+    #[serde(skip)]
     sources: BTreeMap<String, BTreeSet<MirrorPlace>>,
 }
 

@@ -11,7 +11,9 @@ use std::path::Path;
 
 use archive::{ImageRole, ListedArchive, MANIFEST, OpenError, OpenedArchive};
 use registry::{Client, RepositoryPath};
+use schemars::JsonSchema;
 use schemas::{Digest, ImagePlace, ManifestError, Solution, SolutionId, Version};
+use serde::Serialize;
 use validator::IMAGE_INDEX;
 
 use crate::artifact::kept_archives;
@@ -31,16 +33,22 @@ pub struct RetainedVersions {
 }
 
 /// A version whose head is in a registry.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct StoredVersion {
-    /// The id of the version.
+    /// The id of the Solution, `<name>-<version>`.
+    #[serde(rename = "solution")]
     pub id: SolutionId,
-    /// The ids of its archives, usually one.
+    /// The ids of its archives.
+    #[schemars(length(min = 1))]
     pub archives: Vec<Digest>,
-    /// The record that needs it.
+    /// The record of the cluster that needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub needed_by: Option<String>,
-    /// The size of the content that no other version in the registry has; `None` if a head cannot be read.
+    /// Bytes of contents that no other version there has. They are missing if a head cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub own_bytes: Option<u64>,
+    #[serde(skip)]
     read: Result<Vec<StoredArchive>, UnusableHead>,
 }
 

@@ -8,7 +8,7 @@ use registry::RegistryAddress;
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
-use store::{Format, MirroredImage, Mirrors, NodeFile};
+use store::{Format, Mirrors, NodeFile};
 
 use crate::args::{Output, ReadArguments, RegistryArguments, TrustArguments};
 use crate::commands::give;
@@ -108,13 +108,9 @@ impl Runtime {
 
 /// The mirror configuration of nodes.
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ShownMirrors<'a> {
-    /// The images that workloads ask for by a `ref`.
-    images: &'a [MirroredImage],
-    /// The Solutions whose images have a `ref`, and that were imported without mirrors.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    without_mirrors: &'a [String],
+pub(crate) struct MirrorConfiguration {
+    #[serde(flatten)]
+    mirrors: Mirrors,
     /// The configuration files for nodes; none if no image has a `ref`.
     files: Vec<NodeFile>,
 }
@@ -126,9 +122,8 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let options = registries::options(&arguments.reach)?;
     let ca = registries::authorities(&options);
     let files = mirrors.files(arguments.format.format(), options.plain_http, ca.as_deref());
-    let shown = ShownMirrors {
-        images: &mirrors.images,
-        without_mirrors: &mirrors.without,
+    let shown = MirrorConfiguration {
+        mirrors,
         files: files.map_err(store::Error::Refused)?,
     };
     Ok(give(output, &shown, |shown| show(shown, arguments.format)))
@@ -152,9 +147,9 @@ fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Fai
     })
 }
 
-fn show(shown: &ShownMirrors<'_>, runtime: Runtime) {
-    if !shown.without_mirrors.is_empty() {
-        let without = render::list(shown.without_mirrors);
+fn show(shown: &MirrorConfiguration, runtime: Runtime) {
+    if !shown.mirrors.without.is_empty() {
+        let without = render::list(&shown.mirrors.without);
         render::note!(
             "warning: {without}: the registry has no mirror repositories of these images"
         );

@@ -7,7 +7,7 @@ use clap::Args;
 use kubernetes::Cluster;
 use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
-use schemas::{Digest, SolutionId};
+use schemas::SolutionId;
 use serde::Serialize;
 use store::{PruneObstacle, PrunePlan, Record, RetainedVersions, StoredVersion};
 
@@ -188,11 +188,11 @@ impl PruneSite {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Pruned")]
-pub(crate) struct PruneResult {
+pub(crate) struct PruneResult<'a> {
     /// The registry, `HOST[:PORT][/PREFIX]`.
     registry: String,
     /// Every version whose head the registry keeps, sorted.
-    versions: Vec<ShownVersion>,
+    versions: Vec<ShownVersion<'a>>,
     /// The versions that were deleted, or would be.
     deleted: Vec<SolutionId>,
     /// Manifests that were deleted at the registry, or would be, as `HOST/REPOSITORY@DIGEST`.
@@ -214,20 +214,10 @@ enum PruneRequest {
 
 /// A version whose head the registry keeps.
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "KeptVersion")]
-pub(crate) struct ShownVersion {
-    /// The id of the Solution, `<name>-<version>`.
-    solution: SolutionId,
-    /// The ids of its archives.
-    #[schemars(length(min = 1))]
-    archives: Vec<Digest>,
-    /// The record of the cluster that needs it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    needed_by: Option<String>,
-    /// Bytes of contents that no other version there has. They are missing if a head cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    own_bytes: Option<u64>,
+pub(crate) struct ShownVersion<'a> {
+    #[serde(flatten)]
+    version: &'a StoredVersion,
     /// Why a head cannot be read. Nothing is deleted as long as there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     unread: Option<String>,
@@ -235,9 +225,9 @@ pub(crate) struct ShownVersion {
     delete: String,
 }
 
-impl PruneResult {
-    fn of(stock: &RetainedVersions, registry: &RegistryAddress, asked: PruneRequest) -> Self {
-        let shown = |version: &StoredVersion| ShownVersion::of(version, registry, asked);
+impl<'a> PruneResult<'a> {
+    fn of(stock: &'a RetainedVersions, registry: &RegistryAddress, asked: PruneRequest) -> Self {
+        let shown = |version: &'a StoredVersion| ShownVersion::of(version, registry, asked);
         Self {
             registry: registry.to_string(),
             versions: stock.versions().iter().map(shown).collect(),
@@ -258,8 +248,8 @@ impl PruneResult {
     }
 }
 
-impl ShownVersion {
-    fn of(version: &StoredVersion, registry: &RegistryAddress, asked: PruneRequest) -> Self {
+impl<'a> ShownVersion<'a> {
+    fn of(version: &'a StoredVersion, registry: &RegistryAddress, asked: PruneRequest) -> Self {
         let unread = version
             .unusable_head()
             .map(|unread| Failure::no(anyhow::anyhow!("{unread}")));
@@ -271,10 +261,7 @@ impl ShownVersion {
             format!("solution registry prune {name} {number}{flag} --registry {registry}")
         };
         Self {
-            solution: version.id.clone(),
-            archives: version.archives.clone(),
-            needed_by: version.needed_by.clone(),
-            own_bytes: version.own_bytes,
+            version,
             unread: unread.map(|unread| unread.in_one_line()),
             delete,
         }
@@ -282,31 +269,36 @@ impl ShownVersion {
 }
 
 /// Shows the versions that a registry contains.
-fn show_versions(pruned: &PruneResult) {
+fn show_versions(pruned: &PruneResult<'_>) {
     let registry = &pruned.registry;
     if pruned.versions.is_empty() {
         return render::line!("{registry} has no versions");
     }
     let count = render::count(pruned.versions.len(), "version");
     render::line!("{registry} has {count}");
-    for version in &pruned.versions {
-        let id = &version.solution;
+    for ShownVersion {
+        version,
+        unread,
+        delete,
+    } in &pruned.versions
+    {
+        let id = &version.id;
         let need = match (&version.needed_by, pruned.asked) {
             (Some(record), _) => format!("needed by {record}"),
             (None, PruneRequest::Cluster) => "not needed by any record of the cluster".to_owned(),
             (None, PruneRequest::Nobody) => "need not checked: no cluster was queried".to_owned(),
         };
-        let has = match (version.own_bytes, &version.unread) {
+        let has = match (version.own_bytes, unread) {
             (Some(bytes), _) => format!("{} not shared with other versions", render::bytes(bytes)),
             (None, unread) => unread.clone().unwrap_or_default(),
         };
         render::line!("version   {id}: {need}; {has}");
-        render::line!("          delete it with `{}`", version.delete);
+        render::line!("          delete it with `{delete}`");
     }
 }
 
 /// Shows the planned deletions.
-fn show_plan(pruned: &PruneResult) {
+fn show_plan(pruned: &PruneResult<'_>) {
     render::lines("delete    ", &pruned.deleted);
     render::lines("free      ", &pruned.freed);
     let bytes = render::bytes(pruned.freed_bytes);
@@ -315,7 +307,7 @@ fn show_plan(pruned: &PruneResult) {
 }
 
 /// Shows the deletions.
-fn show_deleted(pruned: &PruneResult) {
+fn show_deleted(pruned: &PruneResult<'_>) {
     let freed = render::count(pruned.freed.len(), "manifest");
     let deleted = render::list(&pruned.deleted);
     let registry = &pruned.registry;

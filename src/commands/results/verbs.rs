@@ -161,7 +161,7 @@ pub(super) fn add_registry_verbs(all: &mut Results, report: &Value) {
     all.verb("registry-prune", &[pruned, kept]);
     let found = &all.own::<verify::Verification>();
     all.verb("registry-verify", &[found, report]);
-    let mirrors = &all.own::<mirrors::ShownMirrors>();
+    let mirrors = &all.own::<mirrors::MirrorConfiguration>();
     all.verb("mirrors", &[mirrors, report]);
     let event = &all.own::<serve::log::ServeLogLine>();
     all.verb("serve", &[event]);
