@@ -110,7 +110,7 @@ pub use records::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin
 pub use records::receipt::{
     ChangeOrigin, ChangeReceipt, ChangeSubject, Outcome, Revision, Transition, VersionRun,
 };
-pub use records::receipts::{ReceiptEnvelope, RevisionGap};
+pub use records::receipts::{ReceiptEnvelope, ReceiptSignature, RevisionGap};
 pub use records::record::place as record_place;
 pub use records::site::{HeldSite, SiteFile, SiteValue, operators_alone};
 pub use records::state::{imported, imported_or_newest, mirrors, records};

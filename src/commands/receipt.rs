@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use importer::{ChangeReceipt, ReceiptEnvelope};
+use importer::{ChangeReceipt, KnownChange, ReceiptEnvelope, ReceiptSignature};
 use schemars::JsonSchema;
 use schemas::{ClusterUid, Envelope, PayloadType, limits};
 use serde::Serialize;
 
-use super::history::ShownChange;
-use super::history::table::{self, Signature};
+use super::history::table;
 use crate::args::{Output, ReadArguments, choose};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
@@ -52,7 +51,7 @@ pub(crate) struct VerifiedReceipt<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<ExpectedCluster>,
     /// The change; null if none of the keys signed it.
-    change: Option<ShownChange<'a>>,
+    change: Option<KnownChange>,
 }
 
 /// Shows the facts that a receipt proves.
@@ -66,7 +65,7 @@ fn show(verified: &VerifiedReceipt<'_>) {
         return;
     };
     let command = || format!("solution receipt verify {file} --key PUB -o yaml");
-    render::table(table::TITLES, &table::rows(change, command));
+    render::table(table::TITLES, &table::rows(change, true, command));
     render::lines("written     ", &change.receipt.written);
     render::lines("removed     ", &change.receipt.removed);
     let origin = &change.receipt.origin;
@@ -148,28 +147,34 @@ impl VerifyArguments {
 
 fn verify(arguments: &VerifyArguments, output: Output) -> Result<Outcome, Failure> {
     let file = arguments.file.as_path();
-    let trust = table::trust(&arguments.keys)?;
+    let trust = table::trust(&arguments.keys)?.expect("a key is required");
     let bytes = files::read(file, limits::RECEIPT_SIZE as u64)?;
     let envelope = Envelope::from_slice_of(PayloadType::Receipt, &bytes)
         .with_context(|| format!("`{}` is not the signed receipt of a change", file.display()))
         .map_err(Failure::no)?;
     let receipt = ChangeReceipt::from_slice(envelope.payload());
-    let sealed = ReceiptEnvelope::Yes(Box::new(envelope));
-    let (signature, signed_by) = table::judge(&sealed, trust.as_ref());
-    let is_valid = signature == Signature::Valid;
+    let signers = signing::verify(&envelope, &trust).ok();
+    let is_valid = signers.is_some();
     // The content is not trusted without a valid signature, not even the version of its format.
-    let receipt = match (is_valid, receipt) {
-        (true, None) => {
+    let change = match (signers, receipt) {
+        (Some(_), None) => {
             let message = format!(
                 "`{}` is signed, but was written by a newer version of `solution`",
                 file.display()
             );
             return Err(Failure::no(anyhow!(message)).hint("use a newer version of `solution`"));
         }
-        (true, receipt) => receipt,
-        (false, _) => None,
+        (Some(signers), Some(receipt)) => Some(KnownChange {
+            receipt,
+            sealed: ReceiptEnvelope::Yes(Box::new(envelope)),
+            signature: ReceiptSignature::Valid,
+            signed_by: signers.trusted,
+        }),
+        (None, _) => None,
     };
-    let named = receipt.as_ref().map(|receipt| &receipt.origin.cluster_uid);
+    let named = change
+        .as_ref()
+        .map(|change| &change.receipt.origin.cluster_uid);
     let expected = match (named, arguments.expected()?) {
         (Some(named), Some(uid)) => Some(ExpectedCluster {
             matches: named.as_ref().map(|named| *named == uid),
@@ -184,12 +189,7 @@ fn verify(arguments: &VerifyArguments, output: Output) -> Result<Outcome, Failur
         file,
         valid: is_valid,
         cluster: expected,
-        change: receipt.as_ref().map(|receipt| ShownChange {
-            receipt,
-            signature,
-            signed_by,
-            is_asked: true,
-        }),
+        change,
     };
     render::result(output, &verified, show);
     Ok(choose(is_valid && is_of_cluster, Outcome::Yes, Outcome::No))

@@ -13,7 +13,6 @@ use tar::{Builder, EntryType, Header};
 
 use super::blocked::{ShownBlocker, refuse_plan};
 use super::give;
-use super::history::shown;
 use crate::args::{Output, ReadArguments};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::agreed;
@@ -100,7 +99,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let mut files = SupportFiles::begin(cluster, environment, include_text).await?;
         files.add_report("versions.json", &versions);
         files.add_report("environment.json", &described);
-        files.add_report("history.json", &shown(&history, None));
+        files.add_report("history.json", &history);
         importer::support(cluster, environment, &mut files).await?;
         Ok(files)
     })?;

@@ -3,40 +3,89 @@
 //! [`way_back_of_fleet`] finds the one that undoes the changes of a fleet's revision.
 
 use kubernetes::Cluster;
-use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version};
+use schemars::JsonSchema;
+use schemas::{
+    EnvironmentName, KeyId, KubernetesName, Namespace, SolutionName, StatementTime, Version,
+};
+use serde::Serialize;
 
 use crate::model::blocker::Blocker;
 use crate::model::error::Error;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::records::namespace_record::NamespaceRecord;
 use crate::records::receipt::{ChangeReceipt, Outcome, Revision, Transition, VersionRun};
-use crate::records::receipts::{ReceiptEnvelope, Receipts, RevisionGap};
+use crate::records::receipts::{ReceiptEnvelope, ReceiptSignature, Receipts, RevisionGap};
 use crate::records::state::ClusterState;
 use crate::records::storage::identity;
 
-/// The history of changes to a cluster.
-#[derive(Clone, Debug)]
+/// The history of a cluster.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct History {
     /// The changes, the newest first.
     pub revisions: Vec<KnownChange>,
-    /// The receipts that cannot be read because a later version of the program wrote them or they are damaged.
+    /// Receipts that cannot be read: of a later program, or damaged.
     pub unreadable: Vec<String>,
-    /// The receipts, among all of the cluster, whose digest differs from the one that the next receipt names.
+    /// Of all receipts those that are not any more as the next one names them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 1)))]
     pub changed: Vec<Revision>,
-    /// The gaps in the numbers from which receipts were removed, as far as they can be detected.
+    /// Receipts that were removed, as far as the remaining ones show.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<RevisionGap>,
-    /// The receipts, among all of the cluster, that name another cluster. Empty if this user may not read the cluster's
-    /// identity.
+    /// Receipts that name another cluster and were copied here.
+    // Empty if this user may not read the cluster's identity.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 1)))]
     pub foreign: Vec<Revision>,
 }
 
-/// A change with its receipt and the envelope of the receipt.
-#[derive(Clone, Debug)]
+impl History {
+    /// Returns true if every change has a valid signature, and no receipt is known to be missing.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        let mut signatures = self.revisions.iter().map(|change| change.signature);
+        signatures.all(|signature| signature == ReceiptSignature::Valid)
+            && self.unreadable.is_empty()
+            && self.changed.is_empty()
+            && self.missing.is_empty()
+            && self.foreign.is_empty()
+    }
+}
+
+/// A change, and who signed its receipt.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ShownChange")]
 pub struct KnownChange {
     /// The receipt.
+    #[serde(flatten)]
     pub receipt: ChangeReceipt,
     /// The envelope of the receipt.
+    #[serde(skip)]
     pub sealed: ReceiptEnvelope,
+    /// The state of its receipt's signature.
+    pub signature: ReceiptSignature,
+    /// The keys that made the signature, if it is valid.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signed_by: Vec<KeyId>,
+}
+
+impl KnownChange {
+    /// Returns a change whose signature is not verified.
+    #[must_use]
+    pub fn unverified(receipt: ChangeReceipt, sealed: ReceiptEnvelope) -> Self {
+        let signature = match &sealed {
+            ReceiptEnvelope::No => ReceiptSignature::None,
+            ReceiptEnvelope::Yes(_) => ReceiptSignature::Unchecked,
+            ReceiptEnvelope::Otherwise => ReceiptSignature::Invalid,
+        };
+        Self {
+            receipt,
+            sealed,
+            signature,
+            signed_by: Vec::new(),
+        }
+    }
 }
 
 /// A filter for changes. A change matches if every field that is set matches.
@@ -78,9 +127,8 @@ pub async fn history(cluster: &Cluster, wanted: &ChangeFilter) -> Result<History
         .rev()
         .filter(|receipt| wanted.is(receipt));
     let found = found.take(wanted.limit.unwrap_or(usize::MAX));
-    let known = |receipt: &ChangeReceipt| KnownChange {
-        receipt: receipt.clone(),
-        sealed: receipts.sealed(receipt.revision),
+    let known = |receipt: &ChangeReceipt| {
+        KnownChange::unverified(receipt.clone(), receipts.sealed(receipt.revision))
     };
     Ok(History {
         revisions: found.map(known).collect(),

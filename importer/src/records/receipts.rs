@@ -185,6 +185,21 @@ pub enum ReceiptEnvelope {
     Otherwise,
 }
 
+/// The state of a receipt's signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Signature")]
+pub enum ReceiptSignature {
+    /// There is none.
+    None,
+    /// There is one, and no key is given to check it with.
+    Unchecked,
+    /// One of the keys made it.
+    Valid,
+    /// None of the keys made it, or it is that of another receipt.
+    Invalid,
+}
+
 /// Receipts that no longer exist, from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Gap")]

@@ -7,7 +7,7 @@ use std::{array, iter};
 
 use clap::Args;
 use fleet::FleetFile;
-use importer::{ChangeFilter, History, Revision, RevisionGap};
+use importer::{ChangeFilter, History, KnownChange, Revision, RevisionGap};
 use schemars::JsonSchema;
 use schemas::PlacedVersion;
 use serde::Serialize;
@@ -16,12 +16,11 @@ use super::arguments::SelectionArguments;
 use super::check::{read, refused};
 use super::connection::Connections;
 use super::status::deployment::concerns;
-use super::worst;
+use super::{note_problem, worst};
 use crate::args::{Output, ReadArguments};
 use crate::cluster;
 use crate::commands::blocked::ShownBlocker;
 use crate::commands::history::table::{COLUMNS, TITLES, rows};
-use crate::commands::history::{ShownChange, ShownHistory, shown};
 use crate::failure::{Failure, Outcome};
 use crate::render::{self, Row};
 
@@ -91,7 +90,7 @@ pub(crate) struct MemberChange<'a> {
     /// The cluster's name.
     pub(super) cluster: &'a str,
     #[serde(flatten)]
-    pub(super) change: ShownChange<'a>,
+    pub(super) change: &'a KnownChange,
 }
 
 /// The history of a cluster, without its changes.
@@ -133,25 +132,18 @@ impl<'a> FleetHistory<'a> {
                 foreign: &[],
             };
             if let Ok(history) = found {
-                let ShownHistory {
-                    revisions,
-                    unreadable,
-                    changed,
-                    missing,
-                    foreign,
-                } = shown(history, None);
                 let entries = file.spec().solutions.iter().map(PlacedVersion::from);
                 let entries: Vec<PlacedVersion> = entries.collect();
-                let is_of_file = |change: &ShownChange<'_>| {
-                    entries.iter().any(|entry| concerns(change.receipt, entry))
+                let is_of_file = |change: &&KnownChange| {
+                    entries.iter().any(|entry| concerns(&change.receipt, entry))
                 };
-                let of_file = revisions.into_iter().filter(is_of_file);
+                let of_file = history.revisions.iter().filter(is_of_file);
                 changes.extend(of_file.map(|change| MemberChange {
                     cluster: name,
                     change,
                 }));
-                (member.unreadable, member.changed) = (unreadable, changed);
-                (member.missing, member.foreign) = (missing, foreign);
+                (member.unreadable, member.changed) = (&history.unreadable, &history.changed);
+                (member.missing, member.foreign) = (&history.missing, &history.foreign);
             }
             clusters.push(member);
         }
@@ -202,7 +194,7 @@ fn in_cluster(member: &MemberChange<'_>, file: &Path) -> Vec<Row<{ COLUMNS + 2 }
         let file = file.display();
         format!("solution fleet history {file} --cluster {cluster} -o yaml")
     };
-    let rows = rows(&member.change, command).into_iter();
+    let rows = rows(member.change, false, command).into_iter();
     let rows = rows.map(|Row { cells, below }| Row {
         cells: around(cluster.to_owned(), cells, revision.clone()),
         below,
@@ -218,10 +210,7 @@ fn around<T: Default>(cluster: T, cells: [T; COLUMNS], revision: T) -> [T; COLUM
 
 fn notes(member: &MemberHistory<'_>) {
     let name = member.name;
-    if let Some(problem) = &member.problem {
-        render::note!("error: {name}: {}", problem.message);
-        render::note!("hint: {}", problem.fix);
-    }
+    note_problem(name, member.problem.as_ref());
     for unreadable in member.unreadable {
         render::line!("note: {name}: {unreadable} is not a readable receipt");
     }
@@ -240,7 +229,7 @@ fn notes(member: &MemberHistory<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use importer::{ChangeReceipt, KnownChange, ReceiptEnvelope};
+    use importer::{ChangeReceipt, ReceiptEnvelope};
     use serde_json::json;
 
     use super::*;
@@ -253,10 +242,7 @@ mod tests {
             });
             serde_json::from_value(receipt).unwrap()
         };
-        let known = |at| KnownChange {
-            receipt: receipt(at),
-            sealed: ReceiptEnvelope::No,
-        };
+        let known = |at| KnownChange::unverified(receipt(at), ReceiptEnvelope::No);
         History {
             revisions: times.iter().map(known).collect(),
             unreadable: Vec::new(),
@@ -271,11 +257,11 @@ mod tests {
         let lab = history(1, &["2026-01-02T03:04:05Z", "2026-01-01T00:00:00Z"]);
         let rome = history(2, &["2026-01-03T00:00:00Z", "2026-01-01T12:00:00Z"]);
         let merged = |limit| {
-            let of = |cluster, history| {
-                let changes = shown(history, None).revisions.into_iter();
-                changes.map(move |change| MemberChange { cluster, change })
-            };
-            let mut all: Vec<_> = of("lab", &lab).chain(of("rome", &rome)).collect();
+            let mut all = Vec::new();
+            for (cluster, history) in [("lab", &lab), ("rome", &rome)] {
+                let changes = history.revisions.iter();
+                all.extend(changes.map(|change| MemberChange { cluster, change }));
+            }
             merge(&mut all, limit);
             all.iter().map(|change| change.cluster).collect::<Vec<_>>()
         };

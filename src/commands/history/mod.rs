@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use importer::{
-    ChangeFilter, ChangeReceipt, History, KnownChange, ReceiptEnvelope, Revision, RevisionGap,
-};
+use importer::{ChangeFilter, History, KnownChange, ReceiptEnvelope, Revision};
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, KeyId, Namespace, SolutionName};
+use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde::Serialize;
-use signing::Trust;
 
-use self::table::{Signature, show};
+use self::table::show;
 use super::give;
 use crate::args::{Output, ReadArguments, choose};
 use crate::failure::{Failure, Outcome};
@@ -84,84 +81,19 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         limit: arguments.limit,
     };
     let trust = table::trust(&arguments.keys)?;
-    let history = cluster::read(&arguments.cluster, async |cluster| {
+    let mut history = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::history(cluster, &wanted).await?)
     })?;
     if let (Some(revision), Some(out)) = (arguments.receipt, &arguments.out) {
         return write(&history, revision, out, output);
     }
-    let shown = shown(&history, trust.as_ref());
-    render::result(output, &shown, show);
-    let is_answered = trust.is_none() || shown.is_proven();
+    if let Some(trust) = &trust {
+        let changes = history.revisions.iter_mut();
+        changes.for_each(|change| table::verify(change, trust));
+    }
+    render::result(output, &history, |history| show(history, trust.is_some()));
+    let is_answered = trust.is_none() || history.is_proven();
     Ok(choose(is_answered, Outcome::Yes, Outcome::No))
-}
-
-/// The history of a cluster.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct ShownHistory<'a> {
-    /// The changes, the newest first.
-    pub(super) revisions: Vec<ShownChange<'a>>,
-    /// Receipts that cannot be read: of a later program, or damaged.
-    pub(super) unreadable: &'a [String],
-    /// Of all receipts those that are not any more as the next one names them.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schemars(inner(range(min = 1)))]
-    pub(super) changed: &'a [Revision],
-    /// Receipts that were removed, as far as the remaining ones show.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub(super) missing: &'a [RevisionGap],
-    /// Receipts that name another cluster and were copied here.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schemars(inner(range(min = 1)))]
-    pub(super) foreign: &'a [Revision],
-}
-
-/// A change, and who signed its receipt.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ShownChange<'a> {
-    #[serde(flatten)]
-    pub(super) receipt: &'a ChangeReceipt,
-    /// The state of its receipt's signature.
-    pub(super) signature: Signature,
-    /// The keys that made the signature, if it is valid.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) signed_by: Vec<KeyId>,
-    /// Whether keys are given.
-    #[serde(skip)]
-    pub(super) is_asked: bool,
-}
-
-impl ShownHistory<'_> {
-    /// Returns true if every change has a valid signature by one of the keys, and no receipt is known to be missing.
-    fn is_proven(&self) -> bool {
-        let mut revisions = self.revisions.iter();
-        revisions.all(|revision| revision.signature == Signature::Valid)
-            && self.unreadable.is_empty()
-            && self.changed.is_empty()
-            && self.missing.is_empty()
-            && self.foreign.is_empty()
-    }
-}
-
-/// Returns a history with the signatures that these keys verify.
-pub(super) fn shown<'a>(history: &'a History, trust: Option<&Trust>) -> ShownHistory<'a> {
-    let changes = history.revisions.iter().map(|change| {
-        let (signature, signed_by) = table::judge(&change.sealed, trust);
-        ShownChange {
-            receipt: &change.receipt,
-            signature,
-            signed_by,
-            is_asked: trust.is_some(),
-        }
-    });
-    ShownHistory {
-        revisions: changes.collect(),
-        unreadable: &history.unreadable,
-        changed: &history.changed,
-        missing: &history.missing,
-        foreign: &history.foreign,
-    }
 }
 
 /// With `--receipt`: where the receipt was written.

@@ -4,13 +4,12 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use importer::{ChangeReceipt, Outcome, ReceiptEnvelope, RevisionGap};
-use schemars::JsonSchema;
+use importer::{
+    ChangeReceipt, History, KnownChange, Outcome, ReceiptEnvelope, ReceiptSignature, RevisionGap,
+};
 use schemas::{EnvironmentName, KeyId, Namespace};
-use serde::Serialize;
 use signing::Trust;
 
-use super::{ShownChange, ShownHistory};
 use crate::failure::Failure;
 use crate::keys;
 use crate::render::{self, Row};
@@ -31,29 +30,29 @@ pub(in crate::commands) const TITLES: [&str; COLUMNS] = [
     "BY",
 ];
 
-/// Shows a history to people.
-pub(super) fn show(shown: &ShownHistory<'_>) {
-    if shown.revisions.is_empty() {
+/// Shows a history to people. If keys are given, a receipt without a signature is noted.
+pub(super) fn show(history: &History, has_keys: bool) {
+    if history.revisions.is_empty() {
         render::line("no changes");
     } else {
-        let rows = shown
+        let rows = history
             .revisions
             .iter()
-            .flat_map(|change| rows(change, || full_reason(change.receipt)));
+            .flat_map(|change| rows(change, has_keys, || full_reason(&change.receipt)));
         render::table(TITLES, &rows.collect::<Vec<_>>());
     }
-    for unreadable in shown.unreadable {
+    for unreadable in &history.unreadable {
         render::line!("note: {unreadable} is not a readable receipt");
     }
-    for changed in shown.changed {
+    for changed in &history.changed {
         render::line!(
             "note: the receipt of revision {changed} was changed after the next revision recorded it"
         );
     }
-    for RevisionGap { first, last } in shown.missing {
+    for RevisionGap { first, last } in &history.missing {
         render::line!("note: the receipts of revisions {first} to {last} were removed");
     }
-    for foreign in shown.foreign {
+    for foreign in &history.foreign {
         render::line!("note: revision {foreign} was created in another cluster");
     }
 }
@@ -71,15 +70,16 @@ pub(in crate::commands) fn full_reason(receipt: &ChangeReceipt) -> String {
 /// Returns one row for each namespace of a change, with the reason of its failure and the signature below the last.
 /// `command` prints the reason in full.
 pub(in crate::commands) fn rows(
-    change: &ShownChange<'_>,
+    change: &KnownChange,
+    has_keys: bool,
     command: impl FnOnce() -> String,
 ) -> Vec<Row<COLUMNS>> {
-    let mut rows: Vec<Row<COLUMNS>> = cells(change.receipt).into_iter().map(Row::from).collect();
+    let mut rows: Vec<Row<COLUMNS>> = cells(&change.receipt).into_iter().map(Row::from).collect();
     let mut below = match &change.receipt.outcome {
         Outcome::Failed(why) | Outcome::RolledBack(why) => render::reason(why, command),
         Outcome::Begun | Outcome::Interrupted | Outcome::Done => Vec::new(),
     };
-    below.extend(signed(change));
+    below.extend(signed(change, has_keys));
     if let Some(last) = rows.last_mut() {
         last.below = below;
     }
@@ -87,15 +87,15 @@ pub(in crate::commands) fn rows(
 }
 
 /// Describes the signature of the receipt. Without keys, only a problem is worth a line.
-fn signed(change: &ShownChange<'_>) -> Option<String> {
+fn signed(change: &KnownChange, has_keys: bool) -> Option<String> {
     match change.signature {
-        Signature::None if change.is_asked => Some("not signed".to_owned()),
-        Signature::None | Signature::Unchecked => None,
-        Signature::Valid => {
+        ReceiptSignature::None if has_keys => Some("not signed".to_owned()),
+        ReceiptSignature::None | ReceiptSignature::Unchecked => None,
+        ReceiptSignature::Valid => {
             let keys = render::list(change.signed_by.iter().map(KeyId::short));
             Some(format!("signed by key {keys}"))
         }
-        Signature::Invalid => Some("its signature is not valid".to_owned()),
+        ReceiptSignature::Invalid => Some("its signature is not valid".to_owned()),
     }
 }
 
@@ -143,20 +143,6 @@ fn outcome(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The state of a receipt's signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Signature {
-    /// There is none.
-    None,
-    /// There is one, and no key is given to check it with.
-    Unchecked,
-    /// One of the keys made it.
-    Valid,
-    /// None of the keys made it, or it is that of another receipt.
-    Invalid,
-}
-
 /// Returns the trusted keys; none if the user names no key.
 pub(in crate::commands) fn trust(paths: &[PathBuf]) -> Result<Option<Trust>, Failure> {
     if paths.is_empty() {
@@ -167,22 +153,17 @@ pub(in crate::commands) fn trust(paths: &[PathBuf]) -> Result<Option<Trust>, Fai
     Ok(Some(Trust::new(keys, Some(NonZeroUsize::MIN))?))
 }
 
-/// Verifies the envelope of a receipt, and returns the keys that signed it.
-pub(in crate::commands) fn judge(
-    sealed: &ReceiptEnvelope,
-    trust: Option<&Trust>,
-) -> (Signature, Vec<KeyId>) {
-    let envelope = match sealed {
-        ReceiptEnvelope::No => return (Signature::None, Vec::new()),
-        ReceiptEnvelope::Otherwise => return (Signature::Invalid, Vec::new()),
-        ReceiptEnvelope::Yes(envelope) => envelope,
-    };
-    let Some(trust) = trust else {
-        return (Signature::Unchecked, Vec::new());
+/// Verifies the signature of a receipt with these keys.
+pub(super) fn verify(change: &mut KnownChange, trust: &Trust) {
+    let ReceiptEnvelope::Yes(envelope) = &change.sealed else {
+        return;
     };
     match signing::verify(envelope, trust) {
-        Ok(signers) => (Signature::Valid, signers.trusted),
-        Err(_) => (Signature::Invalid, Vec::new()),
+        Ok(signers) => {
+            change.signature = ReceiptSignature::Valid;
+            change.signed_by = signers.trusted;
+        }
+        Err(_) => change.signature = ReceiptSignature::Invalid,
     }
 }
 
@@ -194,31 +175,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_signature_counts_if_one_of_the_keys_made_it_over_a_receipt() {
-        let [ours, theirs] = [(); 2].map(|()| SecretKey::generate().unwrap());
-        let signed = |key: &SecretKey, as_a: PayloadType| {
-            let mut envelope = Envelope::unsigned(PayloadType::Receipt, b"{}".to_vec()).unwrap();
-            envelope.add(key.sign(as_a, b"{}")).unwrap();
-            ReceiptEnvelope::Yes(Box::new(envelope))
-        };
-        let trust = Trust::new(vec![ours.public()], Some(NonZeroUsize::MIN)).unwrap();
-        let good = signed(&ours, PayloadType::Receipt);
-        let judge = |sealed: &ReceiptEnvelope| super::judge(sealed, Some(&trust));
-        assert_eq!(judge(&good), (Signature::Valid, vec![ours.public().id()]));
-        for bad in [
-            signed(&theirs, PayloadType::Receipt),
-            signed(&ours, PayloadType::Plan),
-            ReceiptEnvelope::Otherwise,
-        ] {
-            assert_eq!(judge(&bad), (Signature::Invalid, vec![]), "{bad:?}");
-        }
-        assert_eq!(judge(&ReceiptEnvelope::No), (Signature::None, vec![]));
-        assert_eq!(super::judge(&good, None), (Signature::Unchecked, vec![]));
-    }
-
-    #[test]
-    fn a_change_has_a_row_for_each_namespace() {
+    /// Returns the receipt of a change in two namespaces.
+    fn receipt() -> ChangeReceipt {
         let place = |namespace: &str| {
             let from = json!({ "version": "1.0.0" });
             json!({ "environment": "prod", "namespace": namespace, "from": from })
@@ -237,7 +195,47 @@ mod tests {
             "written": [],
             "removed": [],
         }));
-        let receipt = receipt.unwrap();
+        receipt.unwrap()
+    }
+
+    #[test]
+    fn a_signature_counts_if_one_of_the_keys_made_it_over_a_receipt() {
+        let [ours, theirs] = [(); 2].map(|()| SecretKey::generate().unwrap());
+        let signed = |key: &SecretKey, as_a: PayloadType| {
+            let mut envelope = Envelope::unsigned(PayloadType::Receipt, b"{}".to_vec()).unwrap();
+            envelope.add(key.sign(as_a, b"{}")).unwrap();
+            ReceiptEnvelope::Yes(Box::new(envelope))
+        };
+        let trust = Trust::new(vec![ours.public()], Some(NonZeroUsize::MIN)).unwrap();
+        let good = signed(&ours, PayloadType::Receipt);
+        let verified = |sealed| {
+            let mut change = KnownChange::unverified(receipt(), sealed);
+            verify(&mut change, &trust);
+            (change.signature, change.signed_by)
+        };
+        let valid = (ReceiptSignature::Valid, vec![ours.public().id()]);
+        assert_eq!(verified(good.clone()), valid);
+        for bad in [
+            signed(&theirs, PayloadType::Receipt),
+            signed(&ours, PayloadType::Plan),
+            ReceiptEnvelope::Otherwise,
+        ] {
+            let words = format!("{bad:?}");
+            assert_eq!(
+                verified(bad),
+                (ReceiptSignature::Invalid, vec![]),
+                "{words}"
+            );
+        }
+        let none = (ReceiptSignature::None, vec![]);
+        assert_eq!(verified(ReceiptEnvelope::No), none);
+        let unchecked = KnownChange::unverified(receipt(), good);
+        assert_eq!(unchecked.signature, ReceiptSignature::Unchecked);
+    }
+
+    #[test]
+    fn a_change_has_a_row_for_each_namespace() {
+        let receipt = receipt();
         let at = "2026-01-02T03:04:05Z";
         let (by, second) = ("unknown user (me@here)", "prod (namespace shop)");
         let expected = [
@@ -247,13 +245,8 @@ mod tests {
             ["", "", "", "", "", "1.0.0", second, "", ""],
         ];
         assert_eq!(cells(&receipt), expected);
-        let change = ShownChange {
-            receipt: &receipt,
-            signature: Signature::None,
-            signed_by: Vec::new(),
-            is_asked: true,
-        };
-        let rows = rows(&change, || full_reason(&receipt));
+        let change = KnownChange::unverified(receipt.clone(), ReceiptEnvelope::No);
+        let rows = rows(&change, true, || full_reason(&receipt));
         assert!(rows[0].below.is_empty());
         assert_eq!(rows[1].below, ["reason: no answer", "not signed"]);
         let full = "solution history shop -n prod -o yaml";

@@ -1,7 +1,7 @@
 //! The results of each verb. A test compares the schemas with the committed files, so a changed result is always
 //! visible in a review.
 
-use importer::{Deletion, Description, Receipt, RemovalReport, SiteShown};
+use importer::{Deletion, Description, History, Receipt, RemovalReport, SiteShown};
 use packager::{AddedImages, PackReport, Preview};
 use release::UpdateReport;
 use serde_json::Value;
@@ -207,7 +207,7 @@ pub(super) fn add_site_verbs(all: &mut Results) {
     let bundle = &all.own::<support_bundle::WrittenBundle<'_>>();
     let unwritten = &all.own::<BlockedPlan<support_bundle::UnwrittenBundle<'_>>>();
     all.verb("support-bundle", &[bundle, unwritten]);
-    let history = &all.own::<history::ShownHistory>();
+    let history = &all.own::<History>();
     let written = &all.own::<history::WrittenReceipt<'_>>();
     all.verb("history", &[history, written]);
     let verified = &all.own::<receipt::VerifiedReceipt<'_>>();
