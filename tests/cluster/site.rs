@@ -13,20 +13,48 @@ use std::process::Command;
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};
 
+use crate::api::{Api, Kind, name, until_gone};
 use crate::common::{Answer, Desk, programs};
+use crate::json_path;
 
 /// The time limit of everything that the test waits for.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// The kinds of objects that could affect the next test. A namespace is deleted with its content.
-const LEFT: &str =
-    "namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,serviceaccounts";
+const LEFT: [&str; 5] = [
+    "namespaces",
+    "customresourcedefinitions",
+    "clusterroles",
+    "clusterrolebindings",
+    "serviceaccounts",
+];
 
 /// Every kind of object that the program writes.
-const WRITTEN: &str = "configmaps,secrets,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,statefulsets,daemonsets,jobs,cronjobs,namespaces,customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses";
+const WRITTEN: [&str; 18] = [
+    "configmaps",
+    "secrets",
+    "services",
+    "serviceaccounts",
+    "roles",
+    "rolebindings",
+    "clusterroles",
+    "clusterrolebindings",
+    "deployments",
+    "statefulsets",
+    "daemonsets",
+    "jobs",
+    "cronjobs",
+    "namespaces",
+    "customresourcedefinitions",
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+    "priorityclasses",
+];
 
 /// The ServiceAccount of the namespace `default` that the program works as.
 const USER: &str = "importer";
@@ -42,6 +70,9 @@ const SHARED: &str = "site:shared:";
 
 /// The programs from which the example and the user's permissions are built.
 const MADE_OF: [&str; 3] = ["solution", "example-operator", "example-server"];
+
+/// The connection of the cluster's administrator.
+static ADMIN: LazyLock<Api> = LazyLock::new(|| Api::connect(variable("KUBECONFIG").into()));
 
 /// The initial desk of every site. It is stored in the cluster's directory for the processes of the next tests, because
 /// compressing the programs takes longer than most tests. After a build it is created again.
@@ -98,21 +129,10 @@ static USER_CONFIG: LazyLock<String> = LazyLock::new(|| {
     config.to_str().unwrap().to_owned()
 });
 
-/// The kinds of namespaced objects, except events and custom resources.
-static NAMESPACED: LazyLock<String> = LazyLock::new(|| {
-    let kinds = ["api-resources", "--namespaced", "--verbs=delete"];
-    let kinds = [&kinds[..], &["--output=name"]].concat();
-    let kinds = kubectl_in(&EXAMPLE, "default", &kinds).success();
-    let is_own = |kind: &&str| {
-        let group = kind.split_once('.').map_or("", |(_, group)| group);
-        (!group.contains('.') || group.ends_with(".k8s.io")) && !kind.starts_with("events")
-    };
-    kinds.lines().filter(is_own).collect::<Vec<_>>().join(",")
-});
-
 /// A site, and the archives of the example in both versions.
 pub(crate) struct Site {
     pub(crate) desk: Desk,
+    api: &'static Api,
     /// Separates the repositories of tests and of runs.
     prefix: String,
     /// The archives, in their state at the time, for which permissions were granted.
@@ -124,10 +144,11 @@ impl Site {
     pub(crate) fn new(prefix: &str) -> Self {
         let site = Self {
             desk: EXAMPLE.copy(),
+            api: &ADMIN,
             prefix: format!("{prefix}-{}", std::process::id()),
             granted: Mutex::default(),
         };
-        site.clear();
+        clear();
         LazyLock::force(&USER_CONFIG);
         let known = Release::ALL.map(|release| site.state(&format!("{release}.iso")).unwrap());
         site.granted.lock().unwrap().extend(known);
@@ -162,71 +183,6 @@ impl Site {
     #[expect(clippy::unused_self, reason = "whoever has a site has its user")]
     pub(crate) fn kubeconfig(&self) -> &str {
         &USER_CONFIG
-    }
-
-    /// Removes everything that the new cluster did not have, except the shared objects of all tests.
-    fn clear(&self) {
-        let started = std::fs::read_to_string(variable("SOLUTION_TEST_BASELINE")).unwrap();
-        let mut kept: BTreeSet<&str> = started.lines().collect();
-        let [user, records] = [
-            format!("serviceaccount/{USER}"),
-            format!("namespace/{RECORDS}"),
-        ];
-        kept.extend([&*user, &*records]);
-        let left = self.remove("default", LEFT, &kept, "--wait=false");
-        let namespaces = left
-            .iter()
-            .filter_map(|name| name.strip_prefix("namespace/"));
-        for namespace in namespaces {
-            self.empty(namespace);
-        }
-        let kubernetes = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
-        let until_gone = "--timeout=120s";
-        self.remove(RECORDS, &NAMESPACED, &kubernetes.into(), until_gone);
-        if !left.is_empty() {
-            let left: Vec<&str> = left.iter().map(String::as_str).collect();
-            let gone = ["wait", "--for=delete", until_gone];
-            self.kubectl("default", &[&gone[..], &left].concat())
-                .success();
-        }
-    }
-
-    /// Deletes objects of these kinds that are neither kept nor shared by all tests, and returns them. `wait` is
-    /// kubectl's waiting time for the deletion.
-    fn remove(
-        &self,
-        namespace: &str,
-        kinds: &str,
-        kept: &BTreeSet<&str>,
-        wait: &str,
-    ) -> Vec<String> {
-        let found = self.kubectl(namespace, &["get", kinds, "--output=name"]);
-        let found = found.success();
-        let is_left = |object: &&str| !kept.contains(object) && !object.contains(SHARED);
-        let left: Vec<&str> = found.lines().filter(is_left).collect();
-        if !left.is_empty() {
-            let delete = ["delete", "--ignore-not-found", wait];
-            self.kubectl(namespace, &[&delete[..], &left].concat())
-                .success();
-        }
-        left.into_iter().map(str::to_owned).collect()
-    }
-
-    /// Finalizes a namespace that is being deleted immediately. Its controller begins five seconds after the deletion,
-    /// and waits for half of the pods' grace period in any case.
-    fn empty(&self, namespace: &str) {
-        let delete = ["delete", &NAMESPACED, "--all", "--ignore-not-found"];
-        let force = ["--force", "--grace-period=0", "--timeout=120s"];
-        self.kubectl(namespace, &[&delete[..], &force].concat())
-            .success();
-        let finalized = json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}, "spec": {"finalizers": []},
-        });
-        self.desk.write("namespace.json", finalized.to_string());
-        let path = format!("/api/v1/namespaces/{namespace}/finalize");
-        // The controller may have been faster.
-        let finalize = ["replace", "--raw", &path, "--filename", "namespace.json"];
-        self.kubectl("default", &finalize);
     }
 
     /// Removes the remembered signers.
@@ -303,19 +259,13 @@ impl Site {
 
     /// Creates the Secret `login` in a namespace, with the nodes' login to the registry.
     pub(crate) fn create_login(&self, namespace: &str) {
-        let login = format!(
-            "--from-file=.dockerconfigjson={}",
-            variable("SOLUTION_TEST_PULL_SECRET")
-        );
-        let secret = [
-            "create",
-            "secret",
-            "generic",
-            "login",
-            "--type=kubernetes.io/dockerconfigjson",
-            &login,
-        ];
-        self.kubectl(namespace, &secret).success();
+        let login = std::fs::read(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
+        let secret = json!({
+            "metadata": {"name": "login"},
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {".dockerconfigjson": STANDARD.encode(login)},
+        });
+        self.api.create("secrets", namespace, &secret);
     }
 
     /// Runs kubectl in a namespace.
@@ -324,9 +274,9 @@ impl Site {
     }
 
     /// Returns a field of an object, by kubectl's JSONPath.
+    #[track_caller]
     pub(crate) fn field(&self, namespace: &str, object: &str, path: &str) -> String {
-        let output = format!("--output=jsonpath={path}");
-        self.kubectl(namespace, &["get", object, &output]).success()
+        json_path::evaluate(path, &self.api.get(namespace, object))
     }
 
     /// Returns the digest of a tag in the registry, or `None` if it does not exist.
@@ -366,19 +316,13 @@ impl Site {
     /// Returns the specification of every object in a namespace, by kind and name, except events and terminating
     /// objects, such as the last pods of an earlier version.
     pub(crate) fn objects_in(&self, namespace: &str) -> BTreeMap<String, Value> {
-        let kinds = ["api-resources", "--namespaced", "--verbs=list"];
-        let kinds = [&kinds[..], &["--output=name"]].concat();
-        let kinds = self.kubectl(namespace, &kinds).success();
-        let kinds = kinds.lines().filter(|kind| !kind.starts_with("events"));
-        let kinds = kinds.collect::<Vec<_>>().join(",");
-        let list = self.kubectl(namespace, &["get", &kinds, "--output=json"]);
-        let mut list = list.json();
-        let objects = list["items"].as_array_mut().unwrap().iter_mut();
-        let stays = |object: &&mut Value| object["metadata"]["deletionTimestamp"].is_null();
-        let named = |object: &mut Value| {
-            let name = object["metadata"]["name"].as_str().unwrap();
-            let name = format!("{} {name}", object["kind"].as_str().unwrap());
-            (name, without_server_fields(object.take()))
+        self.api.discover();
+        let kinds = self.api.namespaced_kinds("list").into_iter();
+        let objects = kinds.flat_map(|kind| self.api.list(&kind, Some(namespace)));
+        let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
+        let named = |object: Value| {
+            let name = format!("{} {}", object["kind"].as_str().unwrap(), name(&object));
+            (name, without_server_fields(object))
         };
         objects.filter(stays).map(named).collect()
     }
@@ -386,27 +330,72 @@ impl Site {
     /// Returns the specification of every object of the kinds that the program writes. A command that reports no change
     /// must not change it. Status and generated numbers are excluded, because controllers write them at any time.
     pub(crate) fn snapshot(&self) -> String {
-        let get = ["get", WRITTEN, "--all-namespaces", "--output=json"];
-        let answer = self.kubectl("default", &get);
-        assert_eq!(answer.code, 0, "{answer:?}");
-        let mut all = answer.json();
-        let objects = all["items"].as_array_mut().unwrap();
+        let kinds = self.api.kinds_named(&WRITTEN).into_iter();
+        let objects = kinds.flat_map(|kind| self.api.list(&kind, None));
         objects
-            .iter_mut()
             .filter(|object| !is_kubernetes_own(object) && !is_user_role(object))
-            .map(|object| without_server_fields(object.take()).to_string())
+            .map(|object| without_server_fields(object).to_string())
             .collect::<Vec<_>>()
             .join("\n")
     }
 }
 
+/// Removes everything that the new cluster did not have, except the shared objects of all tests.
+fn clear() {
+    let started = std::fs::read_to_string(variable("SOLUTION_TEST_BASELINE")).unwrap();
+    let mut kept: BTreeSet<&str> = started.lines().collect();
+    let [user, records] = [
+        format!("serviceaccount/{USER}"),
+        format!("namespace/{RECORDS}"),
+    ];
+    kept.extend([&*user, &*records]);
+    let left_kinds = ADMIN.kinds_named(&LEFT);
+    let objects = left(&left_kinds, "default", &kept);
+    for (kind, object) in &objects {
+        ADMIN.delete(kind, object);
+    }
+    let names = objects.iter().map(|(kind, object)| kind.full_name(object));
+    for name in names {
+        name.strip_prefix("namespace/").into_iter().for_each(empty);
+    }
+    let kubernetes = ["configmap/kube-root-ca.crt", "serviceaccount/default"].into();
+    let record_kinds = ADMIN.own_namespaced_kinds("delete");
+    let records = left(&record_kinds, RECORDS, &kubernetes);
+    for (kind, object) in &records {
+        ADMIN.delete(kind, object);
+    }
+    until_gone("the objects of the last test", || {
+        (objects.is_empty() || left(&left_kinds, "default", &kept).is_empty())
+            && (records.is_empty() || left(&record_kinds, RECORDS, &kubernetes).is_empty())
+    });
+}
+
+/// Returns the objects of these kinds that are neither kept nor shared by all tests.
+fn left(kinds: &[Kind], namespace: &str, kept: &BTreeSet<&str>) -> Vec<(Kind, Value)> {
+    let objects = kinds.iter().flat_map(|kind| {
+        let objects = ADMIN.list(kind, Some(namespace)).into_iter();
+        objects.map(|object| (kind.clone(), object))
+    });
+    let is_left = |(kind, object): &(Kind, Value)| {
+        let name = kind.full_name(object);
+        !kept.contains(&*name) && !name.contains(SHARED)
+    };
+    objects.filter(is_left).collect()
+}
+
+/// Finalizes a namespace that is being deleted immediately. Its controller begins five seconds after the deletion,
+/// and waits for half of the pods' grace period in any case.
+fn empty(namespace: &str) {
+    ADMIN.delete_all(ADMIN.own_namespaced_kinds("deletecollection"), namespace);
+    ADMIN.finalize(namespace);
+}
+
 /// Runs kubectl at a desk, in a namespace.
 fn kubectl_in(desk: &Desk, namespace: &str, arguments: &[&str]) -> Answer {
     Answer::from_command(
-        Command::new("kubectl")
+        kubectl(desk)
             .args(["--namespace", namespace])
-            .args(arguments)
-            .current_dir(desk.path(".")),
+            .args(arguments),
     )
 }
 
@@ -414,11 +403,17 @@ fn kubectl_in(desk: &Desk, namespace: &str, arguments: &[&str]) -> Answer {
 fn apply(desk: &Desk, objects: &str) -> Answer {
     desk.write("objects.yaml", objects);
     let apply = ["apply", "--filename", "objects.yaml"];
-    Answer::from_command(
-        Command::new("kubectl")
-            .args(apply)
-            .current_dir(desk.path(".")),
-    )
+    Answer::from_command(kubectl(desk).args(apply))
+}
+
+/// Returns kubectl's command at a desk. Short runs need neither threads nor a garbage collector, which take a quarter of
+/// their time.
+fn kubectl(desk: &Desk) -> Command {
+    let mut command = Command::new("kubectl");
+    command
+        .current_dir(desk.path("."))
+        .envs([("GOMAXPROCS", "1"), ("GOGC", "off")]);
+    command
 }
 
 /// Returns the roles that `solution site rbac` prints for an archive and the user, with separate names, or `None` if
