@@ -8,7 +8,7 @@ new_login() {
   openssl rand -hex 16 | tee "$DIR/registry/$1.password" | perl -e '
     my ($name, $salt) = @ARGV;
     chomp(my $password = <STDIN>);
-    print "$name:", crypt($password, "\$2b\$05\$$salt"), "\n";' "$1" "$(openssl rand -hex 11)"
+    print "$name:", crypt($password, "\$2b\$04\$$salt"), "\n";' "$1" "$(openssl rand -hex 11)"
 }
 
 # new_auth_file NAME REGISTRY FILE: what `docker login` would have written.
