@@ -74,7 +74,8 @@ import_pause_image() {
   tar -C "$DIR/node/pause" -cf - . | ctr --address "$CONTAINERD_SOCKET" --namespace k8s.io images import - >/dev/null
 }
 
-# There is no DNS: lookups in pods are sent where nothing listens, so that they fail at once.
+# There is no DNS: lookups in pods are sent where nothing listens, so that they fail at once. The status is compared every
+# two seconds, and written when it has changed: without its own frequency it would be written every time.
 write_kubelet_config() {
   : >"$DIR/node/resolv.conf"
   cat >"$DIR/node/kubelet.yaml" <<YAML
@@ -100,6 +101,7 @@ imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 serializeImagePulls: false
 nodeStatusUpdateFrequency: 2s
+nodeStatusReportFrequency: 1m
 syncFrequency: 5s
 YAML
 }
