@@ -1,9 +1,11 @@
 //! The JSON Schemas of results: every JSON result of the program must match the schema of its command.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use jsonschema::{Retrieve, Uri};
+use jsonschema::{Retrieve, Uri, Validator};
 use serde_json::Value;
 
 /// The prefix of the schemas' names.
@@ -53,13 +55,24 @@ pub(crate) fn schema_violations(arguments: &[String], answer: &Value) -> Vec<Str
 
 /// Returns the violations of a schema in a value.
 fn violations(schema: &str, value: &Value) -> Vec<String> {
-    let schema = serde_json::json!({ "$ref": format!("{BASE}{schema}") });
-    let options = jsonschema::options().with_retriever(Committed);
-    let validator = options.build(&schema).unwrap();
+    let validator = validator(schema);
     let errors = validator.iter_errors(value);
     let words =
         |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
     errors.map(words).collect()
+}
+
+/// Returns the validator of a schema. It is built once, which takes far longer than a validation.
+fn validator(schema: &str) -> Arc<Validator> {
+    static BUILT: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    // A test that panics while it builds one leaves none behind.
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let build = || {
+        let schema = serde_json::json!({ "$ref": format!("{BASE}{schema}") });
+        let options = jsonschema::options().with_retriever(Committed);
+        Arc::new(options.build(&schema).unwrap())
+    };
+    built.entry(schema.to_owned()).or_insert_with(build).clone()
 }
 
 /// Parses the events of `--progress`, and asserts that each line matches its schema.
