@@ -12,53 +12,61 @@ fn role(site: &Site, name: &str) {
     site.kubectl("tenant", &create).success();
 }
 
+fn delete_role(site: &Site) {
+    let delete = ["delete", "role", "example-operator"];
+    site.kubectl("tenant", &delete).success();
+}
+
 fn rules(site: &Site) -> String {
     site.field("tenant", "role/example-operator", "{.rules}")
 }
 
 #[test]
-fn an_object_made_while_images_are_pushed_is_not_taken() {
-    let site = Site::new("race-push");
+fn what_others_make_during_an_import_is_not_taken() {
+    let site = Site::new("race");
     site.create_environment("tenant");
+    assert_role_before_writes_is_kept(&site);
+    assert_definition_is_kept(&site);
+    assert_role_before_its_write_is_kept(&site);
+    assert_default_account_changes_no_plan(&site);
+    assert_list_of_versions_changes_no_plan(&site);
+}
+
+/// The object exists when all images are pushed and nothing is written.
+fn assert_role_before_writes_is_kept(site: &Site) {
     // The program takes the Lease after it has pushed everything.
-    let gate = Gate::before(&site, "/leases");
+    let gate = Gate::before(site, "/leases");
     let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
-        role(&site, "example-operator");
+        role(site, "example-operator");
     });
     assert_eq!(answer.code, 1, "{answer:?}");
     assert!(
         answer.stderr.contains("the cluster has changed"),
         "{answer:?}"
     );
-    assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
+    assert!(rules(site).contains("pods") && !rules(site).contains("versionservers"));
+    delete_role(site);
 }
 
-#[test]
-fn an_object_made_in_the_moment_of_writing_is_not_taken() {
-    let site = Site::new("race-write");
-    site.create_environment("tenant");
+/// The object is created immediately before the write of the Solution's object of the same name.
+fn assert_role_before_its_write_is_kept(site: &Site) {
     // This is the write, not the dry run.
     let request = "PATCH /apis/rbac.authorization.k8s.io/v1/namespaces/tenant/roles/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
-    let gate = Gate::before(&site, request);
+    let gate = Gate::before(site, request);
     let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
-        role(&site, "example-operator");
+        role(site, "example-operator");
     });
     assert_eq!(answer.code, 1, "{answer:?}");
     let words = "Role tenant/example-operator already exists and belongs to no Solution";
     assert!(answer.stderr.contains(words), "{answer:?}");
-    assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
-    // After the object is deleted, the same command completes.
-    let delete = ["delete", "role", "example-operator"];
-    site.kubectl("tenant", &delete).success();
-    site.import("1.0.0.iso", &INTO).success();
+    assert!(rules(site).contains("pods") && !rules(site).contains("versionservers"));
+    delete_role(site);
 }
 
-/// Kubernetes creates the account some time after its namespace, and again when it is deleted.
-#[test]
-fn a_default_account_made_while_images_are_pushed_changes_no_plan() {
-    let site = Site::new("race-account");
-    site.create_environment("tenant");
-    let gate = Gate::before(&site, "/leases");
+/// Kubernetes creates the account some time after its namespace, and again when it is deleted. The import completes what
+/// was not written before.
+fn assert_default_account_changes_no_plan(site: &Site) {
+    let gate = Gate::before(site, "/leases");
     let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
         let account = || site.kubectl("tenant", &["get", "serviceaccount/default", UID]);
         let before = account().success();
@@ -79,12 +87,9 @@ fn a_default_account_made_while_images_are_pushed_changes_no_plan() {
 }
 
 /// A CRD of the same name that another user creates at that moment belongs to that user, too.
-#[test]
-fn a_definition_made_in_the_moment_of_writing_is_not_taken() {
-    let site = Site::new("race-crd");
-    site.create_environment("tenant");
+fn assert_definition_is_kept(site: &Site) {
     let request = "PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/versionservers.example.metalk8s.test?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
-    let gate = Gate::before(&site, request);
+    let gate = Gate::before(site, request);
     let crd = site.desk.path("1.0.0/operator/deploy/crds");
     let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
         let create = ["create", "--filename", crd.to_str().unwrap()];
@@ -97,6 +102,25 @@ fn a_definition_made_in_the_moment_of_writing_is_not_taken() {
     );
     let labels = site.field("default", "crd", "{.items[*].metadata.labels}");
     assert!(!labels.contains("solutions.metalk8s"), "{labels}");
+    let delete = ["delete", "--filename", crd.to_str().unwrap()];
+    site.kubectl("default", &delete).success();
+}
+
+/// The list of versions in the environment changes during an upgrade.
+fn assert_list_of_versions_changes_no_plan(site: &Site) {
+    let gate = Gate::before(site, "/leases");
+    let answer = gate.run_during(&mut site.import_command("1.1.0.iso", &INTO), || {
+        let patch = r#"{"data":{"restless":"9.9.9"}}"#;
+        let patch = [
+            "patch",
+            "configmap",
+            "metalk8s-environment",
+            "--patch",
+            patch,
+        ];
+        site.kubectl("tenant", &patch).success();
+    });
+    answer.success();
 }
 
 #[test]
@@ -164,25 +188,6 @@ fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
         kubectl(&["get", "namespace", "liar", "--output=name"]),
         "namespace/liar\n"
     );
-}
-
-#[test]
-fn a_line_that_changes_while_images_are_pushed_starts_nothing_again() {
-    let site = Site::new("restless");
-    site.create_environment("tenant");
-    let gate = Gate::before(&site, "/leases");
-    let answer = gate.run_during(&mut site.import_command("1.0.0.iso", &INTO), || {
-        let patch = r#"{"data":{"restless":"9.9.9"}}"#;
-        let patch = [
-            "patch",
-            "configmap",
-            "metalk8s-environment",
-            "--patch",
-            patch,
-        ];
-        site.kubectl("tenant", &patch).success();
-    });
-    answer.success();
 }
 
 /// Only the program's own record shows that a namespace was created for an environment, so forging the label has no
