@@ -49,27 +49,41 @@ fn plan(site: &Site, archive: &str, more: &[&str]) -> serde_json::Value {
     }
 }
 
+/// The arguments for a deployment in the environment.
+const INTO: [&str; 4] = ["-e", "consent", "--pull-secret", "login"];
+
 #[test]
 fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     let site = Site::new("consent");
     site.create_environment("consent");
-    let into = ["-e", "consent", "--pull-secret", "login"];
+    assert_rights_are_shown(&site);
+    let id = assert_wide_rights_are_accepted(&site);
+    assert_second_operator_is_refused(&site, &id);
+    assert_terminal_asks(&site);
+    assert_aggregated_role_is_accepted(&site);
+}
+
+/// Deploys 1.0.0, and plans a version whose operator can do more in its namespace.
+fn assert_rights_are_shown(site: &Site) {
     // An operator may work in its own namespace without consent.
-    let detailed = [&into[..], &["--details"]].concat();
+    let detailed = [&INTO[..], &["--details"]].concat();
     let shown = site.import("1.0.0.iso", &detailed).success();
     assert!(
         shown.contains("Deployments of namespace consent"),
         "{shown}"
     );
-    pack(&site, "secrets", "", "Namespace", "secrets.iso");
-    let gained = plan(&site, "secrets.iso", &["--replace"])["target"]["rightsGained"].clone();
+    pack(site, "secrets", "", "Namespace", "secrets.iso");
+    let gained = plan(site, "secrets.iso", &["--replace"])["target"]["rightsGained"].clone();
     assert_eq!(gained.as_array().unwrap().len(), 1, "{gained:#}");
     assert_eq!(gained[0]["right"], "read all Secrets of namespace consent");
     assert!(gained[0]["danger"].as_str().unwrap().contains("password"));
+}
 
-    pack(&site, "secrets", "", "Cluster", "wide.iso");
+/// Deploys a version whose operator has permissions in the whole cluster, and returns the id that accepts them.
+fn assert_wide_rights_are_accepted(site: &Site) -> String {
+    pack(site, "secrets", "", "Cluster", "wide.iso");
     let before = site.snapshot();
-    let wide = [&into[..], &["--replace"]].concat();
+    let wide = [&INTO[..], &["--replace"]].concat();
     let text = site.import("wide.iso", &wide).failure(1);
     assert!(
         text.contains("read all Secrets in the whole cluster"),
@@ -77,7 +91,7 @@ fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     );
     assert!(text.contains("--accept "), "{text}");
     assert_eq!(site.snapshot(), before);
-    let beyond = plan(&site, "wide.iso", &["--replace"])["target"]["beyond"].clone();
+    let beyond = plan(site, "wide.iso", &["--replace"])["target"]["beyond"].clone();
     assert_eq!(beyond["accepted"], false, "{beyond:#}");
     let id = beyond["id"].as_str().unwrap();
     let other = [&wide[..], &["--accept", "0123456789abcdef01234567"]].concat();
@@ -99,30 +113,40 @@ fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     assert_eq!(&described["accepted"], accepted, "{described:#}");
     // Accepted permissions need no new consent, additional ones do.
     site.import("wide.iso", &wide).success();
-    pack(&site, "nodes", "", "Cluster", "wider.iso");
+    pack(site, "nodes", "", "Cluster", "wider.iso");
     let text = site.import("wider.iso", &wide).failure(1);
     assert!(
         text.contains("Nodes") && text.contains("--accept "),
         "{text}"
     );
+    id.to_owned()
 }
 
-#[test]
-fn a_role_that_everybody_gets_is_accepted_as_such() {
-    let site = Site::new("aggregated");
-    site.create_environment("consent");
+/// An operator of the whole cluster must be the only one.
+fn assert_second_operator_is_refused(site: &Site, id: &str) {
+    site.create_environment("other");
+    let before = site.snapshot();
+    let into = ["-e", "other", "--pull-secret", "login", "--accept", id];
+    let refused = site.import("wide.iso", &into).failure(1);
+    let words = "must be the only one, but another one runs in namespace `consent`";
+    assert!(refused.contains(words), "{refused}");
+    assert_eq!(site.snapshot(), before);
+}
+
+/// Everyone with the role `view` gets the permissions of this version's role.
+fn assert_aggregated_role_is_accepted(site: &Site) {
     let label = "rbac.authorization.k8s.io/aggregate-to-view: 'true'";
-    pack(&site, "pods", label, "Namespace", "aggregated.iso");
-    let into = ["-e", "consent", "--pull-secret", "login"];
-    let text = site.import("aggregated.iso", &into).failure(1);
+    pack(site, "pods", label, "Namespace", "aggregated.iso");
+    let replace = [&INTO[..], &["--replace"]].concat();
+    let text = site.import("aggregated.iso", &replace).failure(1);
     assert!(
         text.contains("everyone with the role view may read all Pods"),
         "{text}"
     );
-    let plan = plan(&site, "aggregated.iso", &[]);
-    let id = plan["target"]["beyond"]["id"].as_str().unwrap().to_owned();
-    site.import("aggregated.iso", &[&into[..], &["--accept", &id]].concat())
-        .success();
+    let plan = plan(site, "aggregated.iso", &["--replace"]);
+    let id = plan["target"]["beyond"]["id"].as_str().unwrap();
+    let accept = [&replace[..], &["--accept", id]].concat();
+    site.import("aggregated.iso", &accept).success();
     let role = "clusterrole/solution:consent:consent:example:more";
     let path = "{.metadata.labels.rbac\\.authorization\\.k8s\\.io/aggregate-to-view}";
     assert_eq!(site.field("default", role, path), "true");
@@ -193,18 +217,15 @@ fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
     import(&site, &first, &[]).success();
 }
 
-#[test]
-fn a_terminal_asks_and_only_yes_is_yes() {
-    let site = Site::new("asked");
-    site.create_environment("consent");
-    pack(&site, "secrets", "", "Cluster", "wide.iso");
+/// A user at a terminal is asked about `wider.iso`. Only `yes` is an approval.
+fn assert_terminal_asks(site: &Site) {
     let line = format!(
-        "solution import wide.iso --key publisher.pub --registry {} --pull-registry {} --ca-file {} -e consent --pull-secret login",
+        "solution import wider.iso --key publisher.pub --registry {} --pull-registry {} --ca-file {} -e consent --pull-secret login --replace",
         site.registry(),
         site.pull_registry(),
         variable("SOLUTION_TEST_REGISTRY_CA"),
     );
-    site.grant("wide.iso");
+    site.grant("wider.iso");
     let config = ("KUBECONFIG", site.kubeconfig().to_owned());
     let login = "REGISTRY_AUTH_FILE";
     let variables = [config, (login, variable(login))];
@@ -219,25 +240,6 @@ fn a_terminal_asks_and_only_yes_is_yes() {
         .answer(question, "yes\n")
         .wait_for_exit(0);
     assert_ne!(site.snapshot(), before);
-}
-
-#[test]
-fn an_operator_of_the_whole_cluster_is_the_only_one() {
-    let site = Site::new("second");
-    for environment in ["consent", "other"] {
-        site.create_environment(environment);
-    }
-    pack(&site, "secrets", "", "Cluster", "wide.iso");
-    let beyond = plan(&site, "wide.iso", &[])["target"]["beyond"].clone();
-    let accept = ["--accept", beyond["id"].as_str().unwrap()];
-    let into = |environment| [&["-e", environment, "--pull-secret", "login"], &accept[..]].concat();
-    site.import("wide.iso", &into("consent")).success();
-    let before = site.snapshot();
-    let refused = site.import("wide.iso", &into("other")).failure(1);
-    let words = "must be the only one, but another one runs in namespace `consent`";
-    assert!(refused.contains(words), "{refused}");
-    assert_eq!(site.snapshot(), before);
-    site.import("wide.iso", &into("consent")).success();
 }
 
 #[test]
