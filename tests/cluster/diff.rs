@@ -8,16 +8,6 @@ use serde_json::{Value, json};
 use crate::common::Answer;
 use crate::site::{Site, variable};
 
-/// Returns a site with an environment of that name in which 1.0.0 runs. 1.1.0 was imported later.
-fn site_with_version(name: &str) -> Site {
-    let site = Site::new(name);
-    site.create_environment(name);
-    site.import("1.0.0.iso", &["-e", name, "--pull-secret", "login"])
-        .success();
-    site.import("1.1.0.iso", &[]).success();
-    site
-}
-
 fn with_ca(site: &Site, arguments: &[&str]) -> Answer {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     site.solution(&[arguments, &["--ca-file", &ca]].concat())
@@ -52,8 +42,18 @@ fn run_comparison(site: &Site, more: &[&str]) -> (i32, Value) {
 
 #[test]
 fn a_diff_is_what_a_deployment_would_change() {
-    let site = site_with_version("diff");
-    let (code, found) = run_comparison(&site, &["example"]);
+    let site = Site::new("diff");
+    assert_impossible_diffs_are_no_difference(&site);
+    let into = ["-e", "diff", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    site.import("1.1.0.iso", &[]).success();
+    assert_diff_is_plan(&site);
+    assert_changes_of_others_are_shown(&site);
+}
+
+/// Compares 1.1.0, which was imported after 1.0.0 was deployed.
+fn assert_diff_is_plan(site: &Site) {
+    let (code, found) = run_comparison(site, &["example"]);
     assert_eq!(code, 1, "{found:#}");
     assert_eq!(found["solution"], "example-1.1.0");
     assert_eq!(found["running"], "1.0.0");
@@ -65,7 +65,7 @@ fn a_diff_is_what_a_deployment_would_change() {
         "--dry-run",
         "--output=json",
     ];
-    let plan = with_ca(&site, &deploy).json();
+    let plan = with_ca(site, &deploy).json();
     let mut planned = actions(&plan["crds"]);
     planned.extend(actions(&plan["target"]["objects"]));
     assert!(planned.len() > 3, "{planned:?}");
@@ -75,9 +75,9 @@ fn a_diff_is_what_a_deployment_would_change() {
 
     // The site's registry is in the archive's record.
     let archive = ["./1.1.0.iso", "--key", "publisher.pub"];
-    let (code, again) = run_comparison(&site, &archive);
+    let (code, again) = run_comparison(site, &archive);
     assert_eq!((code, &again), (1, &found));
-    let (code, same) = run_comparison(&site, &["example", "1.0.0"]);
+    let (code, same) = run_comparison(site, &["example", "1.0.0"]);
     // The operator's configuration changes, because 1.1.0 was imported later.
     let told = [
         "ConfigMap diff/example-operator-config",
@@ -88,7 +88,7 @@ fn a_diff_is_what_a_deployment_would_change() {
 
     // The stored archive equals the file.
     let compare =
-        |after: &str| with_ca(&site, &["compare", "example@1.0.0", after, "--output=json"]);
+        |after: &str| with_ca(site, &["compare", "example@1.0.0", after, "--output=json"]);
     let same = compare("1.0.0.iso");
     assert_eq!(
         (same.code, &same.json()["differs"]),
@@ -100,10 +100,9 @@ fn a_diff_is_what_a_deployment_would_change() {
     assert_eq!(newer["before"]["signedBy"], newer["after"]["signedBy"]);
 }
 
-#[test]
-fn what_others_changed_since_a_deployment_is_shown_for_every_solution() {
-    let site = site_with_version("diff");
-    let text = diff(&site, &[]).success();
+/// Changes objects of 1.0.0, and reverts that with a deployment.
+fn assert_changes_of_others_are_shown(site: &Site) {
+    let text = diff(site, &[]).success();
     assert_eq!(text, "example-1.0.0 in namespace diff: no differences\n");
 
     let kubectl = |arguments: &[&str]| site.kubectl("diff", arguments).success();
@@ -115,7 +114,7 @@ fn what_others_changed_since_a_deployment_is_shown_for_every_solution() {
     kubectl(&["label", "configmap", "more", ours]);
     // No user deployed this.
     kubectl(&["annotate", "deployment/example-operator", "noted=by-others"]);
-    let (code, found) = run_comparison(&site, &[]);
+    let (code, found) = run_comparison(site, &[]);
     assert_eq!((code, &found["namespace"]), (1, &json!("diff")));
     let expected = [
         ("Deployment diff/example-operator", "change"),
@@ -123,7 +122,7 @@ fn what_others_changed_since_a_deployment_is_shown_for_every_solution() {
     ];
     let expected = expected.map(|(object, action)| (object.to_owned(), action.to_owned()));
     assert_eq!(actions(&found["objects"]), expected.into());
-    let text = diff(&site, &["--namespace", "diff"]);
+    let text = diff(site, &["--namespace", "diff"]);
     assert_eq!(text.code, 1, "{text:?}");
     for words in [
         "diff      change Deployment diff/example-operator\n",
@@ -141,49 +140,48 @@ fn what_others_changed_since_a_deployment_is_shown_for_every_solution() {
         "diff",
         "--force-conflicts",
     ];
-    with_ca(&site, &deploy).success();
-    diff(&site, &[]).success();
+    with_ca(site, &deploy).success();
+    diff(site, &[]).success();
 }
 
-#[test]
-fn what_cannot_be_told_is_no_difference() {
-    let site = Site::new("diff");
-    let unknown = diff(&site, &[]).failure(3);
+/// Creates the environment `diff`. Comparisons that cannot be made do not report a difference.
+fn assert_impossible_diffs_are_no_difference(site: &Site) {
+    let unknown = diff(site, &[]).failure(3);
     assert!(
         unknown.contains("environment `diff` does not exist"),
         "{unknown}"
     );
     site.create_environment("diff");
-    let text = diff(&site, &[]).success();
+    let text = diff(site, &[]).success();
     assert_eq!(text, "nothing is deployed in environment diff\n");
-    let other = diff(&site, &["--namespace", "other"]).failure(3);
+    let other = diff(site, &["--namespace", "other"]).failure(3);
     assert!(
         other.contains("namespace `other` does not belong to the environment `diff`"),
         "{other}"
     );
-    let nothing = diff(&site, &["example"]).failure(3);
+    let nothing = diff(site, &["example"]).failure(3);
     assert!(
         nothing.contains("no version of example is imported"),
         "{nothing}"
     );
     let archive = ["./1.0.0.iso", "--key", "publisher.pub"];
-    let nowhere = diff(&site, &archive).failure(3);
+    let nowhere = diff(site, &archive).failure(3);
     assert!(nowhere.contains("`--registry`"), "{nowhere}");
     let registry = ["--registry", &site.registry()];
-    let (code, found) = run_comparison(&site, &[&archive[..], &registry].concat());
+    let (code, found) = run_comparison(site, &[&archive[..], &registry].concat());
     assert_eq!((code, &found["running"]), (1, &Value::Null));
     let actions = actions(&found["objects"]);
     assert!(
         actions.values().all(|action| action == "create"),
         "{actions:?}"
     );
-    let version = diff(&site, &["./1.0.0.iso", "1.0.0"]).failure(2);
+    let version = diff(site, &["./1.0.0.iso", "1.0.0"]).failure(2);
     assert!(
         version.contains("is not the name of a Solution"),
         "{version}"
     );
     site.desk.solution(&["keygen", "other"]).success();
-    let signed = diff(&site, &["./1.0.0.iso", "--key", "other.pub"]).failure(3);
+    let signed = diff(site, &["./1.0.0.iso", "--key", "other.pub"]).failure(3);
     assert!(
         signed.contains("is not accepted, so nothing was compared"),
         "{signed}"
