@@ -38,16 +38,6 @@ fn what_a_tenant_labels_is_not_the_operators() {
     let create = ["create", "configmap", "mine"];
     create_labelled(&site, "configmap/mine", &create);
     site.import("1.1.0.iso", &INTO).success();
-    site.solution(&["undeploy", "--yes", "example", "-e", "tenant"])
-        .success();
-    site.field("tenant", "configmap/mine", "{.metadata.uid}");
-}
-
-#[test]
-fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
-    let site = Site::new("made-anew");
-    site.create_environment("tenant");
-    site.import("1.0.0.iso", &INTO).success();
     let role = "role/example-operator";
     site.kubectl("tenant", &["delete", role]).success();
     let create = [
@@ -66,6 +56,7 @@ fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
     let words = "Role tenant/example-operator is kept: it is not the object that was applied";
     assert!(undone.success().contains(words));
     assert!(site.field("tenant", role, "{.rules}").contains("pods"));
+    site.field("tenant", "configmap/mine", "{.metadata.uid}");
 }
 
 /// Rewrites a record in the format before versioning.
