@@ -265,6 +265,9 @@ fn killed_anywhere_it_completes_when_it_is_run_again() {
     site.create_environment("killed");
     let before = (listing(&site), content(&site));
     let into = ["-e", "killed", "--pull-secret", "login"];
+    site.import("1.1.0.iso", &[]).success();
+    site.import("1.0.0.iso", &into).success();
+    // Each run continues where the previous one was killed.
     for request in [
         // After the operator's first objects.
         "DELETE /apis/rbac.authorization.k8s.io/",
@@ -273,22 +276,22 @@ fn killed_anywhere_it_completes_when_it_is_run_again() {
         "PATCH /api/v1/namespaces/metalk8s-solutions/configmaps/metalk8s-solutions",
         "DELETE /api/v1/namespaces/metalk8s-solutions/configmaps/solution-example-1.0.0",
     ] {
-        site.import("1.1.0.iso", &[]).success();
-        site.import("1.0.0.iso", &into).success();
         let gate = Gate::before(&site, request);
         let mut command = site.command();
         gate.kill(&site, command.args(["delete", "example", "--yes"]));
-        drop(gate);
-        delete(&site, &["--yes"]).success();
-        assert_eq!((listing(&site), content(&site)), before, "{request}");
-        let listed = site.field(
-            "metalk8s-solutions",
-            "configmap/metalk8s-solutions",
-            "{.data}",
-        );
-        assert!(!listed.contains("example"), "{request}: {listed}");
     }
+    delete(&site, &["--yes"]).success();
+    assert_eq!((listing(&site), content(&site)), before);
+    let listed = site.field(
+        "metalk8s-solutions",
+        "configmap/metalk8s-solutions",
+        "{.data}",
+    );
+    assert!(!listed.contains("example"), "{listed}");
 }
+
+/// The question of a command that removes objects.
+const QUESTION: &str = "Type `yes` to continue:";
 
 #[test]
 fn every_verb_that_removes_names_what_goes_and_needs_a_confirmation() {
@@ -317,27 +320,17 @@ fn every_verb_that_removes_names_what_goes_and_needs_a_confirmation() {
         let plan = json.json()["plan"].to_string();
         assert!(plan.contains(named), "{plan}");
         let asked = || Terminal::run(&site.desk, &format!("solution {verb}"), &variables);
-        asked()
-            .answer("Type `yes` to continue:", "y\n")
-            .wait_for_exit(1);
+        asked().answer(QUESTION, "y\n").wait_for_exit(1);
         assert_eq!(site.snapshot(), before, "{verb}");
-        asked()
-            .answer("Type `yes` to continue:", "yes\n")
-            .wait_for_exit(0);
+        asked().answer(QUESTION, "yes\n").wait_for_exit(0);
         assert_ne!(site.snapshot(), before, "{verb}");
     }
-}
-
-#[test]
-fn a_terminal_asks_before_anything_is_deleted() {
-    let site = Site::new("delete-asked");
     site.import("1.0.0.iso", &[]).success();
     let before = site.snapshot();
-    let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
     let asked = || Terminal::run(&site.desk, "solution delete example", &variables);
-    let question = "delete example with all these objects? Type `yes` to continue:";
-    asked().answer(question, "y\n").wait_for_exit(1);
+    let question = format!("delete example with all these objects? {QUESTION}");
+    asked().answer(&question, "y\n").wait_for_exit(1);
     assert_eq!(site.snapshot(), before);
-    asked().answer(question, "yes\n").wait_for_exit(0);
+    asked().answer(&question, "yes\n").wait_for_exit(0);
     assert_eq!(records(&site), "configmap/solution-signers\n");
 }
