@@ -115,22 +115,29 @@ fn a_version_is_activated_after_the_archive_was_ejected() {
         (receipts.len(), others.join("\n"))
     });
     assert_eq!((after.0, after.1), (before.0 + 2, before.1));
+    assert_crd_of_others_is_adopted_when_told(&site);
 }
 
 #[test]
-fn deploying_after_activating_finds_its_crds() {
-    let site = site_without_archives("activate-deploy");
+fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
+    let site = site_without_archives("activate-back");
     site.create_environment("active");
-    activate(&site, &["1.0.0"]).success();
+    assert_deployment_finds_crds(&site);
+    assert_newer_crds_are_kept_while_needed(&site);
+}
+
+/// Deploys 1.0.0, and activates 1.1.0.
+fn assert_deployment_finds_crds(site: &Site) {
+    activate(site, &["1.0.0"]).success();
     let more = ["1.0.0", "--pull-secret", "login", "--output", "json"];
-    let receipt = deploy(&site, &more).json();
+    let receipt = deploy(site, &more).json();
     assert_eq!(receipt["deployed"], json!(["active", "active"]));
     let objects = receipt["objects"].to_string();
     assert!(!objects.contains("CustomResourceDefinition"), "{objects}");
-    assert_eq!(served_definition(&site), "1.0.0 True");
+    assert_eq!(served_definition(site), "1.0.0 True");
     // The CRDs of a newer version are applied before its operator.
-    activate(&site, &[]).success();
-    assert_eq!(served_definition(&site), "1.1.0 True");
+    activate(site, &[]).success();
+    assert_eq!(served_definition(site), "1.1.0 True");
     let runs = site.field(
         "active",
         "configmap/metalk8s-environment",
@@ -139,20 +146,17 @@ fn deploying_after_activating_finds_its_crds() {
     assert_eq!(runs, "1.0.0");
 }
 
-#[test]
-fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
-    let site = site_without_archives("activate-back");
-    site.create_environment("active");
-    activate(&site, &["1.1.0"]).success();
-    activate(&site, &["1.0.0"]).success();
-    assert_eq!(active_versions(&site), [["1.0.0"], ["1.0.0"]]);
+/// Upgrades from 1.0.0 to 1.1.0, and deploys 1.0.0 again.
+fn assert_newer_crds_are_kept_while_needed(site: &Site) {
+    activate(site, &["1.0.0"]).success();
+    assert_eq!(active_versions(site), [["1.0.0"], ["1.0.0"]]);
 
-    deploy(&site, &["1.1.0", "--pull-secret", "login"]).success();
+    deploy(site, &["1.1.0", "--pull-secret", "login"]).success();
     site.desk.write("server.yaml", SERVER);
     let apply = ["apply", "--filename", "server.yaml"];
     // No operator watches this namespace, so none creates objects during the test.
     site.kubectl("default", &apply).success();
-    let back = || activate(&site, &["1.0.0"]);
+    let back = || activate(site, &["1.0.0"]);
     let held = format!("CRD `{CRD}`: existing objects are not compatible with version 1.0.0: ");
     let held = [
         &held,
@@ -163,40 +167,39 @@ fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
         "example 1.1.0 is deployed in the environment `active`",
         "2 blockers found",
     ];
-    assert_refused(&site, &[&held[..], &running[..]].concat(), back);
+    assert_refused(site, &[&held[..], &running[..]].concat(), back);
 
     // Deploying the older version keeps them. Then only the object needs them.
-    deploy(&site, &["1.0.0", "--allow-downgrade"]).success();
-    assert_eq!(served_definition(&site), "1.1.0 True");
+    deploy(site, &["1.0.0", "--allow-downgrade"]).success();
+    assert_eq!(served_definition(site), "1.1.0 True");
     let one = ["1 blocker found"];
-    assert_refused(&site, &[&held[..], &one[..]].concat(), back);
+    assert_refused(site, &[&held[..], &one[..]].concat(), back);
     // An object that loses no data blocks nothing.
     let remove = r#"--patch=[{"op": "remove", "path": "/spec/greeting"}]"#;
     let patch = ["patch", "versionserver", "web", "--type=json", remove];
     site.kubectl("default", &patch).success();
     back().success();
-    assert_eq!(served_definition(&site), "1.0.0 True");
+    assert_eq!(served_definition(site), "1.0.0 True");
 }
 
-#[test]
-fn a_crd_of_others_is_taken_only_when_told() {
-    let site = site_without_archives("activate-others");
+/// Another user creates the CRD, and later labels it as that of another Solution.
+fn assert_crd_of_others_is_adopted_when_told(site: &Site) {
     let file = "1.0.0/operator/deploy/crds/versionservers_crd.yaml";
     let create = ["create", "--filename", file];
     site.kubectl("default", &create).success();
     let words = ["belongs to no Solution", "--adopt crds"];
-    assert_refused(&site, &words, || activate(&site, &["1.0.0"]));
-    activate(&site, &["1.0.0", "--adopt", "crds"]).success();
-    assert_eq!(served_definition(&site), "1.0.0 True");
+    assert_refused(site, &words, || activate(site, &["1.0.0"]));
+    activate(site, &["1.0.0", "--adopt", "crds"]).success();
+    assert_eq!(served_definition(site), "1.0.0 True");
     site.solution(&["deactivate", "--yes", "example"]).success();
-    assert_eq!(served_definition(&site), " True", "it was there before");
+    assert_eq!(served_definition(site), " True", "it was there before");
 
     let owner = "solutions.metalk8s.scality.com/solution=other";
     let label = ["label", "crd", CRD, owner];
     site.kubectl("default", &label).success();
     let words = ["belongs to another Solution, `other`"];
-    assert_refused(&site, &words, || {
-        activate(&site, &["1.0.0", "--adopt", "crds"])
+    assert_refused(site, &words, || {
+        activate(site, &["1.0.0", "--adopt", "crds"])
     });
 }
 
