@@ -133,43 +133,58 @@ fn an_etcd_that_is_silent_for_a_while_is_waited_for() {
 #[test]
 fn a_kubelet_that_is_stopped_keeps_the_version_that_runs() {
     let site = site("outage-kubelet");
+    assert_stopped_kubelet_keeps_version(&site);
+    eventually("the pod of the failed version is gone", || {
+        (phases(&site) == "Running").then_some(())
+    });
+    assert_resumed_kubelet_is_waited_for(&site);
+}
+
+/// Returns the phases of the operator's pods.
+fn phases(site: &Site) -> String {
+    let get = ["get", "pods", "--selector=app=example-operator"];
+    let phases = "--output=jsonpath={.items[*].status.phase}";
+    let get = [&get[..], &[phases]].concat();
+    site.kubectl(PLACE, &get).stdout
+}
+
+fn assert_stopped_kubelet_keeps_version(site: &Site) {
     let paused = Paused::new("kubelet");
     // A pod that pulls first would end the command before any change.
     let at_once = ["--timeout", "15", "--no-pull-proof"];
-    let text = Answer::from_command(&mut upgrade(&site, &at_once)).failure(3);
+    let text = Answer::from_command(&mut upgrade(site, &at_once)).failure(3);
     let words = [
         "1.1.0 did not become ready",
         "was rolled back to version 1.0.0",
     ];
     assert_contains(&text, &words);
-    assert_reported(&site, "1.0.0", "ready", &[]);
+    assert_reported(site, "1.0.0", "ready", &[]);
     drop(paused);
-    assert_completed(&site);
 }
 
-#[test]
-fn a_kubelet_that_works_again_in_time_is_waited_for() {
-    let site = site("outage-kubelet-again");
+fn assert_resumed_kubelet_is_waited_for(site: &Site) {
     let paused = Paused::new("kubelet");
     let answer = thread::scope(|scope| {
-        let answer =
-            scope.spawn(|| Answer::from_command(&mut upgrade(&site, &["--no-pull-proof"])));
+        let answer = scope.spawn(|| Answer::from_command(&mut upgrade(site, &["--no-pull-proof"])));
         eventually("the new pod waits for the kubelet", || {
-            let get = ["get", "pods", "--selector=app=example-operator"];
-            let phases = "--output=jsonpath={.items[*].status.phase}";
-            let phases = site.kubectl(PLACE, &[&get[..], &[phases]].concat());
-            phases.stdout.contains("Pending").then_some(())
+            phases(site).contains("Pending").then_some(())
         });
         drop(paused);
         answer.join().unwrap()
     });
     answer.success();
-    assert_reported(&site, "1.1.0", "ready", &[]);
+    assert_reported(site, "1.1.0", "ready", &[]);
 }
 
 #[test]
-fn an_image_that_the_registry_lost_is_named_and_nothing_is_changed() {
+fn a_lost_image_and_a_full_quota_are_obstacles_and_nothing_is_changed() {
     let site = site("outage-image");
+    assert_full_quota_is_obstacle(&site);
+    assert_lost_image_is_named(&site);
+    assert_completed(&site);
+}
+
+fn assert_lost_image_is_named(site: &Site) {
     let before = site.snapshot();
     let repository = "example-1.1.0/example-operator";
     let digest = site.tag(repository, "1.1.0").unwrap();
@@ -180,14 +195,13 @@ fn an_image_that_the_registry_lost_is_named_and_nothing_is_changed() {
         .args(["delete", "--cert-dir"])
         .arg(ca.parent().unwrap());
     Answer::from_command(delete.arg(image)).success();
-    let answer = Answer::from_command(&mut upgrade(&site, &[]));
+    let answer = Answer::from_command(&mut upgrade(site, &[]));
     let text = answer.failure(1);
     let words = "no longer has all of example-operator:1.1.0";
     assert_contains(&text, &[words, "hint: import the archive again"]);
     assert_eq!(site.snapshot(), before, "{text}");
     // The version's archive includes the image.
     site.import("1.1.0.iso", &[]).success();
-    assert_completed(&site);
 }
 
 const REFUSES: &str = "
@@ -281,9 +295,8 @@ fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
     }
 }
 
-#[test]
-fn a_quota_without_room_for_the_new_pod_is_an_obstacle() {
-    let site = site("outage-quota");
+/// The namespace has no room for the new pod.
+fn assert_full_quota_is_obstacle(site: &Site) {
     let quota = ["create", "quota", "full", "--hard=pods=1"];
     site.kubectl(PLACE, &quota).success();
     eventually("the quota counts", || {
@@ -291,12 +304,11 @@ fn a_quota_without_room_for_the_new_pod_is_an_obstacle() {
         (used == "1").then_some(())
     });
     let before = site.snapshot();
-    let text = Answer::from_command(&mut upgrade(&site, &[])).failure(1);
+    let text = Answer::from_command(&mut upgrade(site, &[])).failure(1);
     assert_contains(
         &text,
         &["exceeded quota: full", "hint:", "nothing was changed"],
     );
     assert_eq!(site.snapshot(), before, "{text}");
     site.kubectl(PLACE, &["delete", "quota", "full"]).success();
-    assert_completed(&site);
 }
