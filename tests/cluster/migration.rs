@@ -133,7 +133,7 @@ fn a_thousand_objects_move_whatever_interrupts_it() {
     kill_before(&site, trim);
     assert_eq!(versions(&site), both);
 
-    activate(&site, &["1.1.0", "--migrate", "--wait=60"]).success();
+    migrate_at_terminal(&site);
     assert_eq!(versions(&site), ["v1", r#"["v1"]"#]);
     let after = objects(&site);
     assert_eq!(after.len(), OBJECTS);
@@ -153,6 +153,7 @@ fn a_thousand_objects_move_whatever_interrupts_it() {
 #[test]
 fn nothing_goes_that_an_operator_may_need() {
     let site = site_with_dropped_version("migration-needed");
+    assert_lost_versions_are_named(&site);
     site.create_environment("needs");
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let deploy = [
@@ -196,22 +197,21 @@ fn pack_between(site: &Site, version: &str) {
     site.import(&archive, &[]).success();
 }
 
-#[test]
-fn only_what_needs_what_goes_cannot_be_returned_to() {
-    let site = site_with_dropped_version("migration-lost");
+/// Plans a migration, and asserts that it names the versions that cannot be returned to, and no other ones.
+fn assert_lost_versions_are_named(site: &Site) {
     for version in ["1.0.5", "1.0.6"] {
-        pack_between(&site, version);
+        pack_between(site, version);
     }
     // The registry no longer has the stored archive of one of them.
-    let head = archive_id(&site, "1.0.6");
+    let head = archive_id(site, "1.0.6");
     let head = format!("docker://{}/example-1.0.6:archive-{head}", site.registry());
     skopeo(&["delete", "--cert-dir"], &[head]).success();
     let dry = ["1.1.0", "--migrate", "--dry-run"];
-    let plan = activate(&site, &[&dry[..], &["--output", "json"]].concat()).json();
+    let plan = activate(site, &[&dry[..], &["--output", "json"]].concat()).json();
     let migration = &plan["migrations"][0];
     assert_eq!(migration["lost"], json!(["1.0.0"]), "{plan:#}");
     assert_eq!(migration["unknown"], json!(["1.0.6"]), "{plan:#}");
-    let text = activate(&site, &dry).success();
+    let text = activate(site, &dry).success();
     for words in [
         "! you cannot return to versions that need ",
         "! you may be unable to return to 1.0.6",
@@ -220,16 +220,14 @@ fn only_what_needs_what_goes_cannot_be_returned_to() {
     }
 }
 
-#[test]
-fn a_terminal_shows_how_many_objects_are_stored_anew() {
-    let site = site_with_dropped_version("migration-shown");
-    create_objects(&site);
+/// Migrates all objects. The terminal shows their number.
+fn migrate_at_terminal(site: &Site) {
     let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let login = ["REGISTRY_AUTH_FILE", "DOCKER_CONFIG"].map(|name| (name, variable(name)));
     let variables = [&variables[..], &login].concat();
-    let line = format!("solution crds activate example 1.1.0 --migrate --ca-file {ca}");
+    let line = format!("solution crds activate example 1.1.0 --migrate --wait=60 --ca-file {ca}");
     let shown = Terminal::run(&site.desk, &line, &variables).wait_for_exit(0);
-    let words = format!("migrating 1000 objects of CustomResourceDefinition {CRD}: ");
+    let words = format!("migrating {OBJECTS} objects of CustomResourceDefinition {CRD}: ");
     assert!(shown.contains(&words), "{shown}");
 }
