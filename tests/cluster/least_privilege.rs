@@ -267,6 +267,7 @@ fn an_administrator_of_one_namespace_sees_it_and_is_told_at_once_what_stays_unse
             assert!(text.contains(words), "`{words}` is not in: {text}");
         }
     }
+    assert_missing_rights_to_undo_are_named(&site);
     let scale = ["scale", "deployment/example-operator", "--replicas=0"];
     site.kubectl("ours", &scale).success();
     eventually("the cluster has observed that", || {
@@ -374,13 +375,9 @@ fn the_rights_for_an_imported_version_are_those_for_its_archive() {
     assert!(text.contains("example 9.9.9 is not imported"), "{text}");
 }
 
-#[test]
-fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
-    let site = Site::new("least-undo");
-    site.create_environment("ours");
-    site.import("1.0.0.iso", &["-e", "ours", "--pull-secret", "login"])
-        .success();
-    let seer = create_limited_account(&site, "seer", &["--verb", "status"]);
+/// A user that may remove nothing is told all missing permissions at once.
+fn assert_missing_rights_to_undo_are_named(site: &Site) {
+    let seer = create_limited_account(site, "reader", &["--verb", "status"]);
     site.kubectl("default", &["create", "serviceaccount", "nobody"])
         .success();
     let nobody = site.create_account("nobody");
@@ -443,6 +440,7 @@ fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
 fn who_administers_one_namespace_runs_an_imported_version_there_without_any_right_in_the_cluster() {
     let site = active("least-alone");
     let owner = Owner::new(&site);
+    assert_missing_record_is_named(&owner);
     for version in ["1.0.0", "1.1.0"] {
         owner.grant_deploy(version);
     }
@@ -487,20 +485,22 @@ fn who_administers_one_namespace_runs_an_imported_version_there_without_any_righ
     owner.undeploy(&[]).success();
     assert_eq!(site.snapshot(), before);
     assert_eq!(records(), recorded);
+    assert_administrators_deployment_replaces_own(&owner);
 }
 
-#[test]
-fn what_the_clusters_administrators_deploy_is_theirs_and_takes_the_place_of_what_was_there() {
-    let site = active("least-theirs");
-    let owner = Owner::new(&site);
-    // Without the record the archive is unknown. This is reported together with all other missing permissions.
-    let before = site.snapshot();
+/// Without the record the archive is unknown. This is reported together with all other missing permissions.
+fn assert_missing_record_is_named(owner: &Owner<'_>) {
+    let before = owner.site.snapshot();
     let text = owner.deploy("1.0.0", "ours", &[]).failure(1);
     let missing =
         "this user may not get configmaps solution-example-1.0.0 in namespace metalk8s-solutions";
     assert!(text.contains(missing), "{text}");
-    assert_eq!(site.snapshot(), before);
-    owner.grant_deploy("1.0.0");
+    assert_eq!(owner.site.snapshot(), before);
+}
+
+/// The cluster's administrator deploys what the namespace's administrator has deployed. From then on it is theirs.
+fn assert_administrators_deployment_replaces_own(owner: &Owner<'_>) {
+    let site = owner.site;
     owner.deploy("1.0.0", "ours", &[]).success();
     // Commands that would remove the version's record or its CRDs report that it is in use.
     for undo in [
