@@ -9,7 +9,7 @@ use crate::site::{Site, difference, eventually, has_row, variable};
 use crate::terminal::Terminal;
 
 #[test]
-fn a_mistyped_name_makes_no_environment() {
+fn a_mistyped_name_makes_and_deletes_no_environment() {
     let site = Site::new("typo");
     site.create_environment("production");
     let before = site.snapshot();
@@ -22,6 +22,10 @@ fn a_mistyped_name_makes_no_environment() {
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
+    let delete = ["environment", "delete", "--yes", "produciton"];
+    let text = site.solution(&delete).failure(1);
+    let words = "environment `produciton` does not exist";
+    assert!(text.contains(words), "{text}");
     assert_eq!(site.snapshot(), before);
     assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None);
     // The flag creates it. The plan names the effects that it cannot compute in advance.
@@ -206,33 +210,33 @@ fn nodes_get_a_login_of_their_own() {
         !shown.contains("which this change does not create"),
         "{shown}"
     );
-    site.solution(&["undeploy", "--yes", "example", "-e", "logins"])
-        .success();
+    assert_undeploy_is_shown(&site);
     let left = site.kubectl("logins", &["get", "secrets", "--output=name"]);
     assert_eq!(left.success(), "");
+    assert_other_removals_are_shown(&site);
 }
 
-#[test]
-fn a_removal_can_be_shown_first() {
-    let site = Site::new("dry");
-    site.create_environment("dry");
-    site.import("1.0.0.iso", &["-e", "dry", "--pull-secret", "login"])
-        .success();
+/// Undeploys the example after a dry run.
+fn assert_undeploy_is_shown(site: &Site) {
     let before = site.snapshot();
-    let undeploy = ["undeploy", "--yes", "example", "-e", "dry"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "logins"];
     let shown = site
         .solution(&[&undeploy[..], &["--dry-run"]].concat())
         .success();
     assert!(
-        shown.contains("    - Deployment dry/example-operator\n"),
+        shown.contains("    - Deployment logins/example-operator\n"),
         "{shown}"
     );
     assert_eq!(site.snapshot(), before);
     site.solution(&undeploy).success();
+}
+
+/// Removes everything else, each after a dry run.
+fn assert_other_removals_are_shown(site: &Site) {
     for verb in [
         &["deactivate", "--yes", "example"][..],
         &["unimport", "--yes", "example", "1.0.0"],
-        &["environment", "delete", "--yes", "dry"],
+        &["environment", "delete", "--yes", "logins"],
     ] {
         let before = site.snapshot();
         let shown = site.solution(&[verb, &["--dry-run"]].concat()).success();
@@ -243,21 +247,6 @@ fn a_removal_can_be_shown_first() {
         assert_eq!(site.snapshot(), before, "{verb:?}");
         site.solution(verb).success();
     }
-}
-
-/// A separate flag adopts existing CRDs; the one for namespaces does not.
-#[test]
-fn definitions_are_adopted_by_their_own_word() {
-    let site = Site::new("adopt-crds");
-    site.create_environment("words");
-    let crds = site.desk.path("1.0.0/operator/deploy/crds");
-    let create = ["create", "--filename", crds.to_str().unwrap()];
-    site.kubectl("default", &create).success();
-    let into = ["-e", "words", "--pull-secret", "login"];
-    let adopt = |what| [&into[..], &["--adopt", what]].concat();
-    let text = site.import("1.0.0.iso", &adopt("namespace")).failure(1);
-    assert!(text.contains("--adopt crds"), "{text}");
-    site.import("1.0.0.iso", &adopt("crds")).success();
 }
 
 /// Creates an environment `shown` with its own namespace, in which 1.0.0 runs, and an adopted one, `before`.
@@ -273,16 +262,31 @@ fn create_shown_environments(site: &Site) {
     kubectl(&["label", "namespace", "shown", level]);
     kubectl(&["create", "quota", "few", "--hard=pods=9"]);
     site.create_login("shown");
+    import_adopting_definitions(site);
+}
+
+/// Imports 1.0.0 while its CRDs belong to others. A separate flag adopts them; the one for namespaces does not.
+fn import_adopting_definitions(site: &Site) {
+    let crds = site.desk.path("1.0.0/operator/deploy/crds");
+    let create = ["create", "--filename", crds.to_str().unwrap()];
+    site.kubectl("default", &create).success();
     let into = ["-e", "shown", "--namespace", "shown"];
     let login = ["--pull-secret", "login"];
-    site.import("1.0.0.iso", &[&into[..], &login].concat())
-        .success();
+    let adopt = |what| [&into[..], &login, &["--adopt", what]].concat();
+    let text = site.import("1.0.0.iso", &adopt("namespace")).failure(1);
+    assert!(text.contains("--adopt crds"), "{text}");
+    site.import("1.0.0.iso", &adopt("crds")).success();
 }
 
 #[test]
 fn an_environment_is_described_as_it_is() {
     let site = Site::new("describe");
     create_shown_environments(&site);
+    assert_recorded_state_is_described(&site);
+    assert_changed_state_is_described(&site);
+}
+
+fn assert_recorded_state_is_described(site: &Site) {
     let before = site.snapshot();
     let describe = ["environment", "describe", "shown", "--output", "json"];
     let answer = site.solution(&describe);
@@ -314,10 +318,8 @@ fn an_environment_is_described_as_it_is() {
     );
 }
 
-#[test]
-fn what_is_not_as_recorded_is_described() {
-    let site = Site::new("undescribed");
-    create_shown_environments(&site);
+/// Other users scale the operator, recreate a namespace and label another one.
+fn assert_changed_state_is_described(site: &Site) {
     let kubectl = |arguments: &[&str]| site.kubectl("shown", arguments).success();
     kubectl(&["scale", "deployment", "example-operator", "--replicas=0"]);
     kubectl(&["delete", "namespace", "before"]);
@@ -399,21 +401,6 @@ fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
         let gone = site.kubectl("default", &["get", "namespace", namespace]);
         assert!(gone.stderr.contains("NotFound"), "{gone:?}");
     }
-}
-
-#[test]
-fn an_environment_that_is_not_there_is_not_deleted() {
-    let site = Site::new("absent");
-    site.create_environment("there");
-    let before = site.snapshot();
-    let text = site
-        .solution(&["environment", "delete", "--yes", "their"])
-        .failure(1);
-    assert!(
-        text.contains("environment `their` does not exist"),
-        "{text}"
-    );
-    assert_eq!(site.snapshot(), before);
 }
 
 /// Upstream's list of environments becomes invalid while one of their namespaces is deleted.
