@@ -75,11 +75,20 @@ pub(crate) fn archive_id(site: &Site, version: &str) -> String {
 #[test]
 fn versions_run_after_the_archive_was_ejected() {
     let site = site_without_archives("kept");
+    assert_deployed_without_archive(&site);
+    assert_plan_shows_changes_and_removals(&site);
+    assert_downgraded_when_told(&site);
+    assert_lost_image_is_named(&site);
+    assert_other_archive_is_refused(&site);
+}
+
+/// Deploys 1.0.0.
+fn assert_deployed_without_archive(site: &Site) {
     let before = site.snapshot();
-    let plan = deploy(&site, &["1.0.0", "--dry-run", "--output", "json"]);
+    let plan = deploy(site, &["1.0.0", "--dry-run", "--output", "json"]);
     assert_eq!((plan.code, site.snapshot()), (0, before), "{plan:?}");
     let receipt = deploy(
-        &site,
+        site,
         &["1.0.0", "--pull-secret", "login", "--output", "json"],
     );
     let receipt = receipt.json();
@@ -88,50 +97,68 @@ fn versions_run_after_the_archive_was_ejected() {
         receipt["uploaded"],
         serde_json::json!({"blobs": 0, "bytes": 0})
     );
-    assert_eq!(running(&site), "1.0.0");
-    // The newest version, and the older one again.
-    deploy(&site, &[]).success();
-    assert_eq!(running(&site), "1.1.0");
-    let older = deploy(&site, &["1.0.0"]);
+    assert_eq!(running(site), "1.0.0");
+}
+
+/// Upgrades from 1.0.0 to the newest version, which drops an object.
+fn assert_plan_shows_changes_and_removals(site: &Site) {
+    // An object of an earlier operator of this Solution, which no version has now and no inventory lists yet.
+    let inventory = ["delete", "configmap", "carried.kept.example"];
+    site.kubectl("metalk8s-solutions", &inventory).success();
+    let former = ["create", "configmap", "former", "--from-literal=a=b"];
+    site.kubectl("kept", &former).success();
+    let label = "solutions.metalk8s.scality.com/solution=example";
+    site.kubectl("kept", &["label", "configmap", "former", label])
+        .success();
+    let before = site.snapshot();
+    let shown = deploy(site, &["--dry-run", "--diff"]);
+    assert_eq!((shown.code, site.snapshot()), (0, before), "{shown:?}");
+    for line in [
+        "    - ConfigMap kept/former\n",
+        "-  a: 'b'",
+        "diff      change Deployment kept/example-operator",
+        "+    solutions.metalk8s.scality.com/version: '1.1.0'",
+    ] {
+        assert!(shown.stdout.contains(line), "{line}: {shown:?}");
+    }
+    let plan = deploy(site, &["--dry-run", "--diff", "--output", "json"]).json();
+    assert_eq!(
+        plan["target"]["removed"][0]["object"],
+        "ConfigMap kept/former"
+    );
+    let receipt = deploy(site, &["--output", "json"]).json();
+    assert_eq!(
+        receipt["removed"],
+        serde_json::json!(["ConfigMap kept/former"])
+    );
+    let gone = site.kubectl("kept", &["get", "configmap", "former"]);
+    assert!(gone.stderr.contains("NotFound"), "{gone:?}");
+}
+
+/// Deploys 1.0.0 again, after the newest version.
+fn assert_downgraded_when_told(site: &Site) {
+    assert_eq!(running(site), "1.1.0");
+    let older = deploy(site, &["1.0.0"]);
     assert_eq!(older.code, 1, "{older:?}");
-    deploy(&site, &["1.0.0", "--allow-downgrade"]).success();
-    assert_eq!(running(&site), "1.0.0");
+    deploy(site, &["1.0.0", "--allow-downgrade"]).success();
+    assert_eq!(running(site), "1.0.0");
     let settled = site.snapshot();
-    let again = deploy(&site, &["1.0.0", "--output", "json"]).json();
+    let again = deploy(site, &["1.0.0", "--output", "json"]).json();
     assert_eq!(
         (&again["objects"], site.snapshot()),
         (&serde_json::json!([]), settled)
     );
 }
 
-#[test]
-fn what_was_not_accepted_is_not_deployed() {
-    let site = site_without_archives("kept-other");
-    let absent = deploy(&site, &["3.0.0"]);
-    assert_eq!(absent.code, 1);
-    assert!(
-        absent.stderr.contains("example 3.0.0 is not imported"),
-        "{absent:?}"
-    );
-    let [old, new] = ["1.0.0", "1.1.0"].map(|version| archive_id(&site, version));
-    replace_head(&site, ["1.1.0", &new], ["1.0.0", &old]).success();
-    let before = site.snapshot();
-    let other = deploy(&site, &["1.0.0"]);
-    assert_eq!((other.code, site.snapshot()), (1, before), "{other:?}");
-    let words = format!("it is the head of archive sha256:{new}, not of archive sha256:{old}");
-    assert!(other.stderr.contains(&words), "{other:?}");
-}
-
-#[test]
-fn an_image_that_the_registry_lost_is_named_before_anything_changes() {
-    let site = site_without_archives("kept-lost");
+/// Deletes an image of 1.1.0 from the registry. It is named before anything changes.
+fn assert_lost_image_is_named(site: &Site) {
     let image = format!(
         "docker://{}/example-1.1.0/example-server:1.1.0",
         site.registry()
     );
     skopeo(&["delete", "--cert-dir"], &[image]).success();
     let before = site.snapshot();
-    let refused = deploy(&site, &[]);
+    let refused = deploy(site, &[]);
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
     assert!(
         refused.stderr.contains("no longer has all of"),
@@ -143,39 +170,19 @@ fn an_image_that_the_registry_lost_is_named_before_anything_changes() {
     );
 }
 
-#[test]
-fn a_plan_shows_what_changes_and_what_goes() {
-    let site = site_without_archives("kept-diff");
-    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
-    // An object of an earlier operator of this Solution, which no version has now and no inventory lists yet.
-    let inventory = ["delete", "configmap", "carried.kept.example"];
-    site.kubectl("metalk8s-solutions", &inventory).success();
-    let former = ["create", "configmap", "former", "--from-literal=a=b"];
-    site.kubectl("kept", &former).success();
-    let label = "solutions.metalk8s.scality.com/solution=example";
-    site.kubectl("kept", &["label", "configmap", "former", label])
-        .success();
+/// Nothing is deployed that was not accepted by an import. Afterwards, the registry has another archive as 1.0.0.
+fn assert_other_archive_is_refused(site: &Site) {
+    let absent = deploy(site, &["3.0.0"]);
+    assert_eq!(absent.code, 1);
+    assert!(
+        absent.stderr.contains("example 3.0.0 is not imported"),
+        "{absent:?}"
+    );
+    let [old, new] = ["1.0.0", "1.1.0"].map(|version| archive_id(site, version));
+    replace_head(site, ["1.1.0", &new], ["1.0.0", &old]).success();
     let before = site.snapshot();
-    let shown = deploy(&site, &["--dry-run", "--diff"]);
-    assert_eq!((shown.code, site.snapshot()), (0, before), "{shown:?}");
-    for line in [
-        "    - ConfigMap kept/former\n",
-        "-  a: 'b'",
-        "diff      change Deployment kept/example-operator",
-        "+    solutions.metalk8s.scality.com/version: '1.1.0'",
-    ] {
-        assert!(shown.stdout.contains(line), "{line}: {shown:?}");
-    }
-    let plan = deploy(&site, &["--dry-run", "--diff", "--output", "json"]).json();
-    assert_eq!(
-        plan["target"]["removed"][0]["object"],
-        "ConfigMap kept/former"
-    );
-    let receipt = deploy(&site, &["--output", "json"]).json();
-    assert_eq!(
-        receipt["removed"],
-        serde_json::json!(["ConfigMap kept/former"])
-    );
-    let gone = site.kubectl("kept", &["get", "configmap", "former"]);
-    assert!(gone.stderr.contains("NotFound"), "{gone:?}");
+    let other = deploy(site, &["1.0.0"]);
+    assert_eq!((other.code, site.snapshot()), (1, before), "{other:?}");
+    let words = format!("it is the head of archive sha256:{new}, not of archive sha256:{old}");
+    assert!(other.stderr.contains(&words), "{other:?}");
 }
