@@ -98,9 +98,11 @@ fn a_solution_is_upgraded_and_outlives_the_version_before() {
 #[test]
 fn a_downgrade_leaves_the_environment_as_it_was_before_the_upgrade() {
     let site = Site::new("accept-downgrade");
-    for version in ["1.0.0", "1.1.0"] {
-        when_imported(&site, version);
-    }
+    when_imported(&site, "1.1.0");
+    // An import without a deployment only reports it.
+    let text = site.import("1.0.0.iso", &[]).success();
+    let words = "a newer version, 1.1.0, has already been imported";
+    assert!(text.contains(words), "{text}");
     when_activated(&site, "1.1.0");
     when_environment_is_made(&site);
     when_deployed(&site, "1.0.0");
@@ -109,12 +111,18 @@ fn a_downgrade_leaves_the_environment_as_it_was_before_the_upgrade() {
     when_deployed(&site, "1.1.0");
     then_one_pod_runs(&site, "1.1.0");
     assert_ne!(content(&site), before);
-    let refused = deploy(&site, &["1.0.0"]).failure(1);
-    assert!(refused.contains("--allow-downgrade"), "{refused}");
+    let into = ["-e", ENVIRONMENT, "--pull-secret", "login"];
+    let import = |more: &[&str]| site.import("1.0.0.iso", &[&into[..], more].concat());
+    for refused in [deploy(&site, &["1.0.0"]), import(&[])] {
+        let refused = refused.failure(1);
+        assert!(refused.contains("--allow-downgrade"), "{refused}");
+    }
     then_one_pod_runs(&site, "1.1.0");
-    deploy(&site, &["1.0.0", "--allow-downgrade"]).success();
+    import(&["--allow-downgrade"]).success();
     then_one_pod_runs(&site, "1.0.0");
     assert_eq!(content(&site), before);
+    // The newer version's definitions are kept, because other environments may need them.
+    then_definition_is_of(&site, "1.1.0");
 }
 
 #[test]

@@ -1,18 +1,7 @@
 //! Exceptions that an administrator allows, and rejections by a cluster's own policies.
 
 use crate::common::Answer;
-use crate::site::{Site, has_row};
-
-/// Removes an import, so that the next test starts without it.
-fn undo(site: &Site, environment: &str) {
-    site.solution(&["undeploy", "--yes", "example", "-e", environment])
-        .success();
-    site.solution(&["environment", "delete", "--yes", environment])
-        .success();
-    site.solution(&["deactivate", "--yes", "example"]).success();
-    site.solution(&["unimport", "--yes", "example", "1.0.0"])
-        .success();
-}
+use crate::site::{Site, eventually, has_row};
 
 /// Packs 1.0.0 again after a change to its solution.yaml.
 fn repack(site: &Site, from: &str, to: &str, archive: &str) {
@@ -28,14 +17,18 @@ fn repack(site: &Site, from: &str, to: &str, archive: &str) {
 #[test]
 fn a_namespace_of_others_is_adopted_and_given_back() {
     let site = Site::new("adopt");
-    site.kubectl("default", &["create", "namespace", "adopted"])
+    create_adopted_environment(&site);
+    let secrets = "{.imagePullSecrets[*].name}";
+    let account = || site.field("adopted", "serviceaccount/default", secrets);
+    let into = ["-e", "adopted", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    assert_eq!(account(), "corp login");
+    assert_root_is_refused(&site, &into);
+    site.solution(&["undeploy", "--yes", "example", "-e", "adopted"])
         .success();
-    site.solution(&["environment", "create", "adopted", "--adopt", "namespace"])
+    assert_eq!(account(), "corp");
+    site.solution(&["environment", "delete", "--yes", "adopted"])
         .success();
-    site.create_login("adopted");
-    site.import("1.0.0.iso", &["-e", "adopted", "--pull-secret", "login"])
-        .success();
-    undo(&site, "adopted");
     let space = site
         .kubectl("default", &["get", "namespace", "adopted", "--output=yaml"])
         .success();
@@ -48,6 +41,41 @@ fn a_namespace_of_others_is_adopted_and_given_back() {
         .kubectl("adopted", &["get", "configmaps", "--output=name"])
         .success();
     assert!(!config.contains("metalk8s-environment"), "{config}");
+}
+
+/// Creates an environment in a namespace of others, whose pods must be restricted and already have a pull secret.
+fn create_adopted_environment(site: &Site) {
+    let kubectl = |arguments: &[&str]| site.kubectl("adopted", arguments);
+    kubectl(&["create", "namespace", "adopted"]).success();
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    kubectl(&["label", "namespace", "adopted", level]).success();
+    eventually("the default account is made", || {
+        let patch = r#"{"imagePullSecrets":[{"name":"corp"}]}"#;
+        let patched = kubectl(&["patch", "serviceaccount", "default", "--patch", patch]);
+        (patched.code == 0).then_some(())
+    });
+    site.solution(&["environment", "create", "adopted", "--adopt", "namespace"])
+        .success();
+    site.create_login("adopted");
+}
+
+/// Asserts that an upgrade to pods that can run as root is refused, because the namespace rejects them.
+fn assert_root_is_refused(site: &Site, into: &[&str]) {
+    repack(
+        site,
+        "runAsNonRoot: true",
+        "runAsNonRoot: false",
+        "root.iso",
+    );
+    let before = site.snapshot();
+    let text = site
+        .import("root.iso", &[into, &["--replace"]].concat())
+        .failure(1);
+    assert!(
+        text.contains("PodSecurity") && text.contains("runAsNonRoot"),
+        "{text}"
+    );
+    assert_eq!(site.snapshot(), before);
 }
 
 #[test]
@@ -69,43 +97,6 @@ fn another_archive_of_a_version_replaces_it_only_when_told() {
     );
     assert_eq!(site.snapshot(), before);
     site.import("again.iso", &["--replace"]).success();
-    site.solution(&["unimport", "--yes", "example", "1.0.0"])
-        .success();
-}
-
-#[test]
-fn a_namespace_that_takes_restricted_pods_only() {
-    let site = Site::new("restricted");
-    site.create_environment("strict");
-    let level = "pod-security.kubernetes.io/enforce=restricted";
-    site.kubectl("default", &["label", "namespace", "strict", level])
-        .success();
-    site.import("1.0.0.iso", &["-e", "strict", "--pull-secret", "login"])
-        .success();
-    undo(&site, "strict");
-    site.create_environment("strict");
-    site.kubectl("default", &["label", "namespace", "strict", level])
-        .success();
-    repack(
-        &site,
-        "runAsNonRoot: true",
-        "runAsNonRoot: false",
-        "root.iso",
-    );
-    let before = site.snapshot();
-    let text = site
-        .import(
-            "root.iso",
-            &["-e", "strict", "--pull-secret", "login", "--replace"],
-        )
-        .failure(1);
-    assert!(
-        text.contains("PodSecurity") && text.contains("runAsNonRoot"),
-        "{text}"
-    );
-    assert_eq!(site.snapshot(), before);
-    site.solution(&["environment", "delete", "--yes", "strict"])
-        .success();
 }
 
 /// The permissions for every write of the example's import, except the one to create events, which the operator needs.
@@ -188,36 +179,14 @@ fn a_first_deployment_that_does_not_come_can_be_undone() {
     assert!(text.contains("undeploy example"), "{text}");
     site.import("broken.iso", &["-e", "first", "--dry-run"])
         .success();
-    undo(&site, "first");
+    for undo in [
+        &["undeploy", "--yes", "example", "-e", "first"][..],
+        &["environment", "delete", "--yes", "first"],
+    ] {
+        site.solution(undo).success();
+    }
     let gone = site.kubectl("default", &["get", "namespace", "first"]);
     assert_ne!(gone.code, 0, "it was made for the environment: {gone:?}");
-}
-
-#[test]
-fn the_pull_secrets_of_others_stay() {
-    let site = Site::new("secrets");
-    site.create_environment("secrets");
-    let secrets = "{.imagePullSecrets[*].name}";
-    let account = || site.field("secrets", "serviceaccount/default", secrets);
-    crate::site::eventually("the default account is made", || {
-        let patch = r#"{"imagePullSecrets":[{"name":"corp"}]}"#;
-        let patched = site.kubectl(
-            "secrets",
-            &["patch", "serviceaccount", "default", "--patch", patch],
-        );
-        (patched.code == 0).then_some(())
-    });
-    site.import("1.0.0.iso", &["-e", "secrets", "--pull-secret", "login"])
-        .success();
-    assert_eq!(account(), "corp login");
-    site.solution(&["undeploy", "--yes", "example", "-e", "secrets"])
-        .success();
-    assert_eq!(account(), "corp");
-    site.solution(&["environment", "delete", "--yes", "secrets"])
-        .success();
-    site.solution(&["deactivate", "--yes", "example"]).success();
-    site.solution(&["unimport", "--yes", "example", "1.0.0"])
-        .success();
 }
 
 #[test]
@@ -244,36 +213,6 @@ fn an_object_of_others_is_not_taken() {
         "{text}"
     );
     assert_eq!(site.snapshot(), before);
-    site.solution(&["environment", "delete", "--yes", "owners"])
-        .success();
-}
-
-#[test]
-fn other_signers_are_taken_only_when_told() {
-    let site = Site::new("signers");
-    site.desk.solution(&["keygen", "other"]).success();
-    site.desk
-        .solution(&["pack", "1.1.0", "-o", "other.iso", "--key", "other.key"])
-        .success();
-    site.import("1.0.0.iso", &[]).success();
-    let before = site.snapshot();
-    let text = site
-        .import("other.iso", &["--key", "other.pub", "--threshold", "1"])
-        .failure(1);
-    assert!(
-        text.contains("none of these keys signed") && text.contains("--change-signers"),
-        "{text}"
-    );
-    assert_eq!(site.snapshot(), before);
-    site.import(
-        "other.iso",
-        &["--key", "other.pub", "--threshold", "1", "--change-signers"],
-    )
-    .success();
-    for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "--yes", "example", version])
-            .success();
-    }
 }
 
 #[test]

@@ -223,8 +223,6 @@ fn namespaces_that_are_taken() {
         None,
         "something was pushed"
     );
-    site.solution(&["environment", "delete", "--yes", "theirs"])
-        .success();
 }
 
 #[test]
@@ -298,8 +296,6 @@ fn damage_that_is_found_while_pushing() {
         site.tag("example-1.0.0/example-operator", "1.0.0")
             .is_some()
     );
-    site.solution(&["unimport", "--yes", "example", "1.0.0"])
-        .success();
 }
 
 /// An upgrade whose operator never becomes ready is rolled back, and the previous version keeps running.
@@ -346,13 +342,4 @@ fn an_upgrade_that_does_not_come() {
         let image = site.field("rollback", "deployment/example-operator", "{.spec.template.spec.containers[0].image}/{.status.readyReplicas}/{.status.updatedReplicas}");
         (image.contains("example-1.0.0") && image.ends_with("/1/1")).then_some(())
     });
-    site.solution(&["undeploy", "--yes", "example", "-e", "rollback"])
-        .success();
-    site.solution(&["environment", "delete", "--yes", "rollback"])
-        .success();
-    site.solution(&["deactivate", "--yes", "example"]).success();
-    for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "--yes", "example", version])
-            .success();
-    }
 }

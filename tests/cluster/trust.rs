@@ -71,8 +71,6 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
     let before = site.snapshot();
     site.import("unsigned.iso", &allow).success();
     assert_eq!(site.snapshot(), before, "again changes nothing");
-    site.solution(&["unimport", "--yes", "example", "1.0.0"])
-        .success();
 }
 
 #[test]
@@ -117,9 +115,9 @@ fn signers_that_were_changed_stay_changed() {
     site.desk.solution(&pack).success();
     let other = ["--key", "other.pub", "--threshold", "1"];
     site.import("1.0.0.iso", &[]).success();
-    refused(&site, "--change-signers", || {
-        site.import("other.iso", &other)
-    });
+    for words in ["none of these keys signed", "--change-signers"] {
+        refused(&site, words, || site.import("other.iso", &other));
+    }
     site.import("other.iso", &[&other[..], &["--change-signers"]].concat())
         .success();
     assert_eq!(
@@ -138,52 +136,4 @@ fn signers_that_were_changed_stay_changed() {
     let sign = ["sign", "1.0.0.iso", "--key", "other.key", "--detached"];
     site.desk.solution(&sign).success();
     site.import("1.0.0.iso", &other).success();
-    for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "--yes", "example", version])
-            .success();
-    }
-}
-
-#[test]
-fn an_older_version_is_deployed_when_told() {
-    let site = Site::new("downgrade");
-    site.create_environment("older");
-    let into = ["-e", "older", "--pull-secret", "login"];
-    let runs = || {
-        let path = "{.data.example}";
-        site.field("older", "configmap/metalk8s-environment", path)
-    };
-    site.import("1.1.0.iso", &into).success();
-    // An import without a deployment only reports it.
-    let text = site.import("1.0.0.iso", &[]).success();
-    assert!(
-        text.contains("a newer version, 1.1.0, has already been imported"),
-        "{text}"
-    );
-    refused(&site, "--allow-downgrade", || {
-        site.import("1.0.0.iso", &into)
-    });
-    assert_eq!(runs(), "1.1.0");
-    site.import("1.0.0.iso", &[&into[..], &["--allow-downgrade"]].concat())
-        .success();
-    assert_eq!(runs(), "1.0.0");
-    let image = "{.spec.template.spec.containers[0].image}/{.status.readyReplicas}";
-    let image = site.field("older", "deployment/example-operator", image);
-    assert!(
-        image.contains("example-1.0.0") && image.ends_with("/1"),
-        "{image}"
-    );
-    // The newer version's definitions are kept, because other environments may need them.
-    let version = "{.items[*].metadata.labels.solutions\\.metalk8s\\.scality\\.com/version}";
-    let crds = site.field("default", "crd", version);
-    assert!(crds.contains("1.1.0") && !crds.contains("1.0.0"), "{crds}");
-    site.solution(&["undeploy", "--yes", "example", "-e", "older"])
-        .success();
-    site.solution(&["environment", "delete", "--yes", "older"])
-        .success();
-    site.solution(&["deactivate", "--yes", "example"]).success();
-    for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "--yes", "example", version])
-            .success();
-    }
 }
