@@ -78,23 +78,60 @@ fn wait_for_version(site: &Site, version: &str) {
 #[test]
 fn an_environment_goes_back_to_what_ran_there() {
     let site = site("history");
+    let none = rollback(&site, &[]).failure(1);
+    let words = "the history has no earlier version of example in namespace `back`";
+    assert!(none.contains(words), "{none}");
     deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
     let first = history(&site)[0]["revision"].to_string();
     deploy(&site, &["1.1.0"]).success();
+    assert_history_is_shown(&site);
+    assert_other_revisions_are_refused(&site);
+    assert_rolled_back(&site, &first);
+    assert_lost_versions_are_refused(&site, &first);
+}
+
+/// Asserts that both deployments are in the history, and in the table.
+fn assert_history_is_shown(site: &Site) {
     let both = json!([
         ["deploy", "1.1.0", "1.0.0", "done"],
         ["deploy", "1.0.0", null, "done"]
     ]);
-    assert_eq!(newest(&site, 2), both);
+    assert_eq!(newest(site, 2), both);
     let table = site.solution(&["history", "--limit", "1"]).success();
     let titles = "REVISION  TIME                  COMMAND  SOLUTION  VERSION  PREVIOUS  ENVIRONMENT  RESULT  BY\n";
     assert!(table.starts_with(titles), "{table}");
     let row = "  deploy   example   1.1.0    1.0.0     back         done    ";
     assert!(table.contains(row), "{table}");
     assert_eq!(table.lines().count(), 2, "{table}");
+}
+
+/// Asserts that a revision is refused that does not exist, or that deployed nothing.
+fn assert_other_revisions_are_refused(site: &Site) {
+    let made = site.solution(&["history", "--output", "json"]).json();
+    let made = made["revisions"].as_array().unwrap();
+    let made = made
+        .iter()
+        .find(|change| change["verb"] == "createEnvironment");
+    let made = made.unwrap()["revision"].to_string();
+    let before = site.snapshot();
+    for (to, words) in [
+        ("999", "revision 999 is not in the history".to_owned()),
+        (
+            &made,
+            format!("revision {made} did not deploy example in namespace `back`"),
+        ),
+    ] {
+        let refused = rollback(site, &["--to", to]).failure(1);
+        assert!(refused.contains(&words), "{words}: {refused}");
+    }
+    assert_eq!(site.snapshot(), before);
+}
+
+/// Rolls back from 1.1.0 to 1.0.0, and in the end to the revision `first`, which deployed 1.0.0.
+fn assert_rolled_back(site: &Site, first: &str) {
     // The plan is shown, and not applied.
     let before = site.snapshot();
-    let plan = rollback(&site, &["--dry-run", "--diff"]).success();
+    let plan = rollback(site, &["--dry-run", "--diff"]).success();
     for words in [
         "rollback  to example 1.0.0 (it ran before revision ",
         "runs 1.1.0 now",
@@ -104,54 +141,29 @@ fn an_environment_goes_back_to_what_ran_there() {
     }
     assert_eq!(site.snapshot(), before);
     // The rollback uses the pull secret of that revision.
-    let receipt = rollback(&site, &["--output", "json"]).json();
+    let receipt = rollback(site, &["--output", "json"]).json();
     assert_eq!(receipt["deployed"], json!(["back", "back"]));
-    wait_for_version(&site, "1.0.0");
-    let back = &history(&site)[0];
+    wait_for_version(site, "1.0.0");
+    let back = &history(site)[0];
     assert_eq!(back["revision"], receipt["revision"]);
     assert_eq!(back["places"][0]["to"]["pullSecret"], "login", "{back}");
     assert_eq!(
-        newest(&site, 1)[0],
+        newest(site, 1)[0],
         json!(["rollback", "1.0.0", "1.1.0", "done"])
     );
     // A second rollback reverts the first one, and any revision can be named.
-    rollback(&site, &[]).success();
-    wait_for_version(&site, "1.1.0");
-    rollback(&site, &["--to", &first]).success();
-    wait_for_version(&site, "1.0.0");
+    rollback(site, &[]).success();
+    wait_for_version(site, "1.1.0");
+    rollback(site, &["--to", first]).success();
+    wait_for_version(site, "1.0.0");
     // A command without changes writes no receipt.
     let before = site.snapshot();
-    rollback(&site, &["--to", &first]).success();
+    rollback(site, &["--to", first]).success();
     assert_eq!(site.snapshot(), before);
 }
 
-#[test]
-fn what_is_no_way_back_is_refused_with_the_reason() {
-    let site = site("history-refused");
-    let none = rollback(&site, &[]).failure(1);
-    let words = "the history has no earlier version of example in namespace `back`";
-    assert!(none.contains(words), "{none}");
-    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
-    let first = history(&site)[0]["revision"].to_string();
-    let made = site.solution(&["history", "--output", "json"]).json();
-    let made = made["revisions"].as_array().unwrap();
-    let made = made
-        .iter()
-        .find(|change| change["verb"] == "createEnvironment");
-    let made = made.unwrap()["revision"].to_string();
-    deploy(&site, &["1.1.0"]).success();
-    let before = site.snapshot();
-    for (to, words) in [
-        ("999", "revision 999 is not in the history".to_owned()),
-        (
-            &made,
-            format!("revision {made} did not deploy example in namespace `back`"),
-        ),
-    ] {
-        let refused = rollback(&site, &["--to", to]).failure(1);
-        assert!(refused.contains(&words), "{words}: {refused}");
-    }
-    assert_eq!(site.snapshot(), before);
+/// Changes the receipt of the revision `first`, and unimports 1.1.0, which ran before 1.0.0.
+fn assert_lost_versions_are_refused(site: &Site, first: &str) {
     // The archive of that revision differs from the imported one.
     let receipt = format!("configmap/receipt-{first:0>6}");
     let text = site.field("metalk8s-solutions", &receipt, r"{.data.receipt\.json}");
@@ -160,7 +172,7 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     let data = json!({ "data": { "receipt.json": other.to_string() } }).to_string();
     let patch = ["patch", &receipt, "--type=merge", "--patch", &data];
     site.kubectl("metalk8s-solutions", &patch).success();
-    let refused = rollback(&site, &["--to", &first]).failure(1);
+    let refused = rollback(site, &["--to", first]).failure(1);
     assert!(
         refused.contains("was later imported from a different archive"),
         "{refused}"
@@ -171,11 +183,14 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     site.kubectl("metalk8s-solutions", &patch).success();
     let text = site.solution(&["history"]).success();
     assert!(text.contains("is not a readable receipt"), "{text}");
-    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let activate = ["activate", "example", "1.0.0", "--ca-file", &ca];
+    site.solution(&activate).success();
+    site.solution(&["unimport", "--yes", "example", "1.1.0"])
         .success();
-    let refused = rollback(&site, &[]).failure(1);
+    let refused = rollback(site, &[]).failure(1);
     assert!(
-        refused.contains("example 1.0.0 is not imported"),
+        refused.contains("example 1.1.0 is not imported"),
         "{refused}"
     );
 }
@@ -184,6 +199,16 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
 fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
     let site = site("history-failed");
     deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
+    assert_failed_upgrade_is_recorded(&site);
+    assert_events_are_created(&site);
+    // An undeploy can be rolled back too.
+    rollback(&site, &[]).success();
+    wait_for_version(&site, "1.0.0");
+    assert_killed_upgrades_are_recorded(&site);
+}
+
+/// Upgrades to a version that nodes cannot pull, and finally undeploys 1.0.0.
+fn assert_failed_upgrade_is_recorded(site: &Site) {
     let wrong = r#"{"auths":{"registry.nodes.test:5443":{"auth":"bm9kZTp3cm9uZw=="}}}"#;
     site.desk.write("wrong.json", wrong);
     let create = [
@@ -197,26 +222,30 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
     site.kubectl("back", &create).success();
     // A pod that pulls first would stop the change before it starts.
     let wrong = ["1.1.0", "--pull-secret", "wrong", "--no-pull-proof"];
-    deploy(&site, &wrong).failure(1);
+    deploy(site, &wrong).failure(1);
     let failed = json!([["deploy", "1.1.0", "1.0.0", "rolledBack"]]);
-    assert_eq!(newest(&site, 1), failed);
-    let receipt = &history(&site)[0];
+    assert_eq!(newest(site, 1), failed);
+    let receipt = &history(site)[0];
     let reason = receipt["reason"].as_str().unwrap();
     assert!(
         reason.contains("does not accept the credentials"),
         "{receipt}"
     );
     let revision = receipt["revision"].to_string();
-    let refused = rollback(&site, &["--to", &revision]).failure(1);
+    let refused = rollback(site, &["--to", &revision]).failure(1);
     assert!(refused.contains(" failed, so "), "{refused}");
     // Only the running version was deployed before.
-    let none = rollback(&site, &[]).failure(1);
+    let none = rollback(site, &[]).failure(1);
     assert!(
         none.contains("the history has no earlier version"),
         "{none}"
     );
     site.solution(&["undeploy", "--yes", "example", "-e", "back"])
         .success();
+}
+
+/// Asserts that there is an event for the deployment, the failed upgrade and the removal.
+fn assert_events_are_created(site: &Site) {
     let columns = "--output=custom-columns=:.type,:.reason,:.regarding.kind,:.note";
     let get = ["get", "events.events.k8s.io", "--no-headers", columns];
     let events = site.kubectl("back", &get).success();
@@ -247,38 +276,33 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
         };
         assert!(lines.any(told), "{reason}: {events}");
     }
-    // An undeploy can be rolled back too.
-    rollback(&site, &[]).success();
-    wait_for_version(&site, "1.0.0");
 }
 
-#[test]
-fn a_killed_change_stands_in_the_history_until_the_next_one_says_that_it_was_interrupted() {
-    let site = site("history-killed");
-    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
+/// An upgrade that was killed is incomplete until the next change records that it was interrupted.
+fn assert_killed_upgrades_are_recorded(site: &Site) {
     let kill_before = |request: &'static str| {
         let ca = variable("SOLUTION_TEST_REGISTRY_CA");
         let upgrade = ["deploy", "example", "-e", "back", "--ca-file", &ca];
-        Gate::before(&site, request).kill(&site, site.command().args(upgrade));
+        Gate::before(site, request).kill(site, site.command().args(upgrade));
     };
     let begun = json!(["deploy", "1.1.0", "1.0.0", "begun"]);
     let interrupted = json!(["deploy", "1.1.0", "1.0.0", "interrupted"]);
     kill_before(
         "deployments/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP",
     );
-    assert_eq!(newest(&site, 1), json!([begun]));
+    assert_eq!(newest(site, 1), json!([begun]));
     // The program is killed again when only the end of its receipt is missing: the record names the new version.
-    let next = history(&site)[0]["revision"].as_u64().unwrap() + 1;
+    let next = history(site)[0]["revision"].as_u64().unwrap() + 1;
     let end = format!(
         "configmaps/receipt-{next:06}?fieldManager=solution&fieldValidation=Strict&force=true HTTP"
     );
     kill_before(end.leak());
-    assert_eq!(newest(&site, 2), json!([begun, interrupted]));
-    wait_for_version(&site, "1.1.0");
-    rollback(&site, &[]).success();
-    wait_for_version(&site, "1.0.0");
+    assert_eq!(newest(site, 2), json!([begun, interrupted]));
+    wait_for_version(site, "1.1.0");
+    rollback(site, &[]).success();
+    wait_for_version(site, "1.0.0");
     let back = json!(["rollback", "1.0.0", "1.1.0", "done"]);
-    assert_eq!(newest(&site, 3), json!([back, interrupted, interrupted]));
+    assert_eq!(newest(site, 3), json!([back, interrupted, interrupted]));
 }
 
 /// Returns the history for a user with this key: the exit code, and the state of each change's signature.
