@@ -42,6 +42,7 @@ fn pack(site: &Site, operator: &str) -> String {
         "1.0.0",
         "-o",
         "template.iso",
+        "--force",
         "--key",
         "publisher.key",
     ];
@@ -63,9 +64,15 @@ fn deployment(site: &Site) -> Value {
 fn an_operator_has_the_pod_that_its_publisher_gave_it() {
     let site = Site::new("template");
     site.create_environment("prod");
-    let archive = pack(&site, OPERATOR);
-    import(&site, &archive, &[]).success();
-    let deployment = deployment(&site);
+    assert_pod_is_the_publishers(&site);
+    assert_port_of_node_needs_consent(&site);
+    assert_mounted_objects_come_before(&site);
+}
+
+fn assert_pod_is_the_publishers(site: &Site) {
+    let archive = pack(site, OPERATOR);
+    import(site, &archive, &[]).success();
+    let deployment = deployment(site);
     let pod = &deployment["spec"]["template"];
     assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/name"], "shop");
     assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 5);
@@ -95,31 +102,26 @@ fn an_operator_has_the_pod_that_its_publisher_gave_it() {
 
     // Deploying the same again changes nothing.
     let settled = site.snapshot();
-    let again = import(&site, &archive, &["--output", "json"]).json();
+    let again = import(site, &archive, &["--output", "json"]).json();
     assert_eq!((&again["objects"], site.snapshot()), (&json!([]), settled));
 }
 
-#[test]
-fn a_pod_that_reaches_its_node_has_to_be_accepted() {
-    let site = Site::new("reaching");
-    site.create_environment("prod");
+fn assert_port_of_node_needs_consent(site: &Site) {
     let port = OPERATOR.replace(
         "containerPort: 8080}",
         "containerPort: 8080, hostPort: 18080}",
     );
-    let archive = pack(&site, &port);
+    let archive = pack(site, &port);
     let before = site.snapshot();
-    let refused = import(&site, &archive, &[]).failure(1);
+    let refused = import(site, &archive, &[]).failure(1);
     let line = "the pods of Deployment prod/example-operator take port 18080 of their node";
     assert!(refused.contains(line), "{refused}");
     assert_eq!(site.snapshot(), before);
-    import(&site, &archive, &["--accept", consent_id(&refused)]).success();
+    import(site, &archive, &["--accept", consent_id(&refused)]).success();
 }
 
-#[test]
-fn what_an_operator_mounts_may_come_with_it_before() {
-    let site = Site::new("mounts");
-    site.create_environment("prod");
+/// A manifest set creates the object that the operator mounts, before the operator.
+fn assert_mounted_objects_come_before(site: &Site) {
     site.desk.write(
         "1.0.0/release.yaml",
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: shop, namespace: shop}, data: {a: b}}\n",
@@ -135,10 +137,10 @@ fn what_an_operator_mounts_may_come_with_it_before() {
             "            volumeMounts: [{name: shop, mountPath: /shop}]\n            resources:",
         );
     let sets = "  manifests: [{name: before, files: [release.yaml], namespaces: [{name: shop, fixed: false}]}]\n";
-    let archive = pack(&site, &format!("{mounted}{sets}"));
-    import(&site, &archive, &["--timeout", "120"]).success();
+    let archive = pack(site, &format!("{mounted}{sets}"));
+    import(site, &archive, &["--timeout", "120"]).success();
     assert_eq!(site.field("prod", "configmap/shop", "{.data.a}"), "b");
-    let operator = deployment(&site);
+    let operator = deployment(site);
     assert_eq!(operator["status"]["readyReplicas"], 1, "{operator:#}");
     let undeploy = ["undeploy", "--yes", "example", "-e", "prod"];
     site.solution(&undeploy).success();
