@@ -75,7 +75,8 @@ fn an_operator_is_deployed_once_a_pod_has_pulled_its_image() {
         (before, String::new())
     );
 
-    let detailed = [&into[..], &["--details"]].concat();
+    kill_during_proof(&site);
+    let detailed = [&into[..], &["--details", "--wait"]].concat();
     let imported = site.import("1.0.0.iso", &detailed);
     assert_eq!(imported.code, 0, "{imported:?}");
     let words = format!("a pod pulls {image}");
@@ -87,18 +88,47 @@ fn an_operator_is_deployed_once_a_pod_has_pulled_its_image() {
     // The running version needs no new proof, another version does.
     assert_eq!(plan("1.0.0.iso"), Value::Null);
     assert_ne!(plan("1.1.0.iso"), Value::Null);
+    assert_failed_proof_changes_nothing(&site);
+
+    let undeploy = ["undeploy", "--yes", "example", "-e", "pulls", "--wait"];
+    site.solution(&undeploy).success();
+    eventually("the operator's pod is gone", || {
+        pods(&site, "pulls").is_empty().then_some(())
+    });
+    kill_during_proof(&site);
+    site.solution(&undeploy).success();
+    eventually("the proof goes with its account", || {
+        pods(&site, "pulls").is_empty().then_some(())
+    });
+}
+
+/// Kills an import of 1.0.0 before it deletes the pod that has pulled the image. The pod does not count as a use.
+fn kill_during_proof(site: &Site) {
+    let into = ["-e", "pulls", "--pull-secret", "login"];
+    let held = "DELETE /api/v1/namespaces/pulls/pods/example-operator-pull-amd64";
+    let gate = Gate::before(site, held);
+    gate.kill(site, &site.import_command("1.0.0.iso", &into));
+    assert_eq!(pods(site, "pulls"), "pod/example-operator-pull-amd64\n");
 }
 
 #[test]
-fn a_node_that_does_not_know_the_authority_pulls_with_the_files_that_are_printed() {
-    let site = Site::new("pulls-x509");
+fn what_keeps_a_node_from_pulling_is_told_with_what_to_do() {
+    let site = Site::new("pulls-causes");
     site.create_environment("pulls");
+    assert_missing_login_and_name_are_told(&site);
+    assert_plain_http_and_missing_image_are_told(&site);
+    assert_printed_files_are_enough(&site);
+    assert_interruption_removes_pod(&site);
+}
+
+/// The node does not know the registry's authority, until it has the printed files.
+fn assert_printed_files_are_enough(site: &Site) {
     let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
     let nodes = variable("SOLUTION_TEST_PULL_REGISTRY");
     let login = fs::read_to_string(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
     site.desk.write("nodes.json", login.replace(&nodes, &host));
     let into = ["-e", "pulls", "--pull-login", "nodes.json"];
-    let refused = import(&site, &site.registry(), &into);
+    let refused = import(site, &site.registry(), &into);
     assert_eq!(refused.code, 1, "{refused:?}");
     let hosts = format!("# /etc/containerd/certs.d/{host}/hosts.toml");
     let server = format!("server = \"https://{host}\"");
@@ -115,12 +145,12 @@ fn a_node_that_does_not_know_the_authority_pulls_with_the_files_that_are_printed
             authority,
         ],
     );
-    assert_no_operator(&site);
+    assert_no_operator(site);
 
     let into = [&into[..], &["--output", "json"]].concat();
-    let refused = import(&site, &site.registry(), &into).json();
+    let refused = import(site, &site.registry(), &into).json();
     let told = NodeRegistry::configure(&host, &refused["files"]);
-    let imported = import(&site, &site.registry(), &into);
+    let imported = import(site, &site.registry(), &into);
     assert_eq!(imported.code, 0, "{imported:?}");
     drop(told);
 }
@@ -156,13 +186,11 @@ fn start_plain_http() -> String {
     format!("{host}:{port}")
 }
 
-#[test]
-fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
-    let site = Site::new("pulls-plain");
-    site.create_environment("pulls");
+/// A registry without TLS differs from one that lacks the image.
+fn assert_plain_http_and_missing_image_are_told(site: &Site) {
     let plain = start_plain_http();
     let into = ["-e", "pulls", "--pull-secret", "login", "--output", "json"];
-    let refused = import(&site, &plain, &into);
+    let refused = import(site, &plain, &into);
     assert_eq!(refused.code, 1, "{refused:?}");
     let refused = refused.json();
     assert!(
@@ -179,9 +207,9 @@ fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
         file["text"].as_str().unwrap().starts_with(&server),
         "{file}"
     );
-    assert_no_operator(&site);
+    assert_no_operator(site);
     let told = NodeRegistry::configure(&plain, &refused["files"]);
-    let refused = import(&site, &plain, &into);
+    let refused = import(site, &plain, &into);
     drop(told);
     assert_eq!(refused.code, 1, "{refused:?}");
     let refused = refused.json();
@@ -191,32 +219,25 @@ fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
         "{refused:#}"
     );
     assert_eq!(refused["files"], Value::Null);
-    assert_no_operator(&site);
+    assert_no_operator(site);
 }
 
-#[test]
-fn a_login_or_a_name_that_nodes_lack_is_told_with_what_to_do() {
-    let site = Site::new("pulls-causes");
-    site.create_environment("pulls");
+fn assert_missing_login_and_name_are_told(site: &Site) {
     let refused = site.import("1.0.0.iso", &["-e", "pulls"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     let create = "`kubectl --namespace pulls create secret docker-registry registry-login";
     assert_messages(&refused, &["does not accept the credentials", create]);
-    assert_no_operator(&site);
+    assert_no_operator(site);
     let into = ["-e", "pulls", "--pull-secret", "login"];
-    let refused = import(&site, "nowhere.test:5443", &into);
+    let refused = import(site, "nowhere.test:5443", &into);
     assert_eq!(refused.code, 3, "{refused:?}");
     let words = "the node cannot resolve the registry's name";
     assert_messages(&refused, &[words, "--pull-registry"]);
-    assert_no_operator(&site);
+    assert_no_operator(site);
 }
 
-#[test]
-fn a_failed_proof_leaves_what_runs_as_it_is() {
-    let site = Site::new("pulls-upgrade");
-    site.create_environment("pulls");
-    let into = ["-e", "pulls", "--pull-secret", "login"];
-    site.import("1.0.0.iso", &into).success();
+/// Imports 1.1.0 with a registry that does not have its image for nodes. Its failed proof changes nothing.
+fn assert_failed_proof_changes_nothing(site: &Site) {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let mut upgrade = site.command();
     upgrade.args(["import", "1.1.0.iso", "--key", "publisher.pub"]);
@@ -243,58 +264,20 @@ fn a_failed_proof_leaves_what_runs_as_it_is() {
     site.solution(&["status"]).success();
 }
 
-#[test]
-fn what_a_killed_proof_leaves_uses_nothing_and_goes_with_the_next_run_or_its_operator() {
-    let site = Site::new("pulls-killed");
-    site.create_environment("pulls");
-    let into = ["-e", "pulls", "--pull-secret", "login"];
-    let kill = || {
-        let held = "DELETE /api/v1/namespaces/pulls/pods/example-operator-pull-amd64";
-        let gate = Gate::before(&site, held);
-        gate.kill(&site, &site.import_command("1.0.0.iso", &into));
-        assert_eq!(pods(&site, "pulls"), "pod/example-operator-pull-amd64\n");
-    };
-    kill();
-    let wait = ["--wait"];
-    site.import("1.0.0.iso", &[&into[..], &wait].concat())
-        .success();
-    let left = pods(&site, "pulls");
-    assert!(!left.contains("-pull-"), "{left}");
-    site.solution(&["undeploy", "--yes", "example", "-e", "pulls"])
-        .success();
-    eventually("the operator's pod is gone", || {
-        pods(&site, "pulls").is_empty().then_some(())
-    });
-
-    kill();
-    let undeploy = ["undeploy", "--yes", "example", "-e", "pulls", "--wait"];
-    site.solution(&undeploy).success();
-    eventually("the proof goes with its account", || {
-        pods(&site, "pulls").is_empty().then_some(())
-    });
-    for undo in [
-        &["deactivate", "--yes", "example"][..],
-        &["unimport", "--yes", "example", "1.0.0"],
-    ] {
-        site.solution(undo).success();
-    }
-}
-
-#[test]
-fn whoever_is_ended_takes_the_pod_along() {
-    let site = Site::new("pulls-ended");
-    site.create_environment("pulls");
+/// A program that is ended deletes its pod. Other objects are kept.
+fn assert_interruption_removes_pod(site: &Site) {
+    site.create_environment("ended");
     // This server accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let registry = silent.local_addr().unwrap().to_string();
-    let mut import = Running::start(import_command(&site, &registry, &["-e", "pulls"]));
+    let mut import = Running::start(import_command(site, &registry, &["-e", "ended"]));
     import.wait_for_message(&format!("pulling {registry}/"));
-    assert_eq!(pods(&site, "pulls"), "pod/example-operator-pull-amd64\n");
+    assert_eq!(pods(site, "ended"), "pod/example-operator-pull-amd64\n");
     import.signal("TERM");
     let (code, took) = import.end();
     let said = import.messages();
     assert_eq!(
-        (code, pods(&site, "pulls")),
+        (code, pods(site, "ended")),
         (Some(143), String::new()),
         "{said}"
     );
@@ -408,30 +391,28 @@ fn a_release_is_deployed_once_a_pod_has_pulled_one_of_its_images() {
     assert_eq!(plan(&first, &[]), Value::Null);
     let second = pack(&site, "1.1.0", OWN, &release("good day", "one"));
     assert_eq!(plan(&second, &[]), Value::Null);
-}
 
-#[test]
-fn what_a_killed_proof_of_a_release_leaves_goes_with_the_next_run_or_with_undeploy() {
-    let site = Site::new("pulls-left");
-    site.create_environment("pulls");
-    let archive = pack(&site, "1.0.0", OWN, &release("hello", "one"));
-    let registry = site.pull_registry();
-    let left = "pod/shop-carried-pull-amd64";
-    let kill = || {
-        let held = "DELETE /api/v1/namespaces/pulls/pods/shop-carried-pull-amd64";
-        let gate = Gate::before(&site, held);
-        gate.kill(&site, &import_carried(&site, &archive, &registry, &[]));
-        assert_eq!(pods(&site, "pulls").trim(), left);
-    };
-    kill();
-    Answer::from_command(&mut import_carried(&site, &archive, &registry, &["--wait"])).success();
-    assert!(!pods(&site, "pulls").contains(left));
     let undeploy = ["undeploy", "--yes", "shop", "-e", "pulls", "--wait"];
     site.solution(&undeploy).success();
     let gone = || pods(&site, "pulls").is_empty().then_some(());
     eventually("the release's pods are gone", gone);
-
-    kill();
+    // The pod of a killed import is deleted by an undeployment, and by the next import.
+    kill_during_release_proof(&site, &first);
     site.solution(&undeploy).success();
     eventually("the proof's pod is gone", gone);
+    kill_during_release_proof(&site, &first);
+    import(&first, &registry, &["--wait"]).success();
+    assert!(!pods(&site, "pulls").contains(PROOF));
+}
+
+/// The pod that pulls an image of a release.
+const PROOF: &str = "pod/shop-carried-pull-amd64";
+
+/// Kills an import of a release before it deletes the pod that has pulled an image.
+fn kill_during_release_proof(site: &Site, archive: &str) {
+    let held = "DELETE /api/v1/namespaces/pulls/pods/shop-carried-pull-amd64";
+    let gate = Gate::before(site, held);
+    let import = import_carried(site, archive, &site.pull_registry(), &[]);
+    gate.kill(site, &import);
+    assert_eq!(pods(site, "pulls").trim(), PROOF);
 }
