@@ -40,10 +40,7 @@ where
 {
     let confirm = async |change: &Change<'_>| -> Result<ConfirmedRemoval<T>, Failure> {
         if !removal.yes && !change.dry_run {
-            let dry = Change {
-                dry_run: true,
-                ..change.clone()
-            };
+            let dry = change.dry();
             let plan = match act(&dry).await? {
                 Ok(plan) => plan,
                 Err(hindered) => return Ok(ConfirmedRemoval::Blocked(hindered)),

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use progress::Progress;
-use registry::{BlobArrival, Event};
+use registry::{BlobArrival, Client, Event};
 use schemas::Digest;
+use store::{PushReceipt, ReadyPush};
 
 use crate::args::{Output, choose};
 use crate::events::{Push, PushReporter};
@@ -108,6 +109,24 @@ impl PushProgress {
     fn state(&self) -> MutexGuard<'_, PushProgressState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Pushes an archive to a registry, and shows the progress.
+pub(super) async fn push(
+    ready: ReadyPush,
+    client: &Client,
+    output: Output,
+) -> Result<PushReceipt, store::Error> {
+    let plan = ready.summary();
+    let push = Push {
+        solution: &plan.solution,
+        registry: &plan.registry,
+        bytes: plan.bytes_to_push,
+    };
+    let pushing = PushProgress::new(&push, PushGoal::Registry, output);
+    let receipt = ready.apply(client, &|event| pushing.take(&event)).await;
+    pushing.finish(receipt.is_ok());
+    receipt
 }
 
 impl PushProgressState {

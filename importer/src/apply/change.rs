@@ -53,6 +53,15 @@ impl fmt::Debug for Change<'_> {
 }
 
 impl Change<'_> {
+    /// Returns the same change as a dry run.
+    #[must_use]
+    pub fn dry(&self) -> Self {
+        Self {
+            dry_run: true,
+            ..self.clone()
+        }
+    }
+
     /// Decides from the state of the cluster and, unless the run is dry, takes the Leases, decides again and acts. The
     /// first decision refuses without a write. If not even the state can be read, it names all missing rights among
     /// `needs`. The second decision includes the changes that other writers have made in the meantime. The receipt
@@ -79,22 +88,7 @@ impl Change<'_> {
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<WriteLog>), Error> {
-        let state = rights::state(self.cluster, needs).await?;
-        let first = decide(&state).await?;
-        if self.dry_run {
-            return Ok((first, None));
-        }
-        let candidate = LeaseCandidate {
-            cluster: self.cluster,
-            authority: &Authority::Cluster,
-            environments: &about(&state).concerned(&state),
-            writer: self.writer,
-            tell: self.tell,
-            planned: None,
-        };
-        let clear = async || clear(&first).await;
-        let decide = async |_: &Cluster| {
-            let state = ClusterState::read(self.cluster).await?;
+        let decide = async |state: ClusterState| {
             let (what, subject) = (decide(&state).await?, about(&state));
             let environments = subject.concerned(&state);
             Ok(LeasedDecision {
@@ -103,6 +97,34 @@ impl Change<'_> {
                 environments,
             })
         };
+        let first = decide(rights::state(self.cluster, needs).await?).await?;
+        let again = async || decide(ClusterState::read(self.cluster).await?).await;
+        self.make_decided(&Authority::Cluster, first, clear, again, act)
+            .await
+    }
+
+    /// Makes a change whose first decision is known, with the rights of this authority.
+    pub(crate) async fn make_decided<T>(
+        &self,
+        authority: &Authority,
+        first: LeasedDecision<T>,
+        clear: impl AsyncFnOnce(&T) -> Result<Vec<ObjectRef>, Error>,
+        decide: impl AsyncFnOnce() -> Result<LeasedDecision<T>, Error>,
+        act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
+    ) -> Result<(T, Option<WriteLog>), Error> {
+        if self.dry_run {
+            return Ok((first.what, None));
+        }
+        let candidate = LeaseCandidate {
+            cluster: self.cluster,
+            authority,
+            environments: &first.environments,
+            writer: self.writer,
+            tell: self.tell,
+            planned: None,
+        };
+        let clear = async || clear(&first.what).await;
+        let decide = async |_: &Cluster| decide().await;
         let (decided, done) = Leased::run(candidate, clear, decide, act).await?;
         Ok((decided, Some(done)))
     }

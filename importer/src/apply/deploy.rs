@@ -287,15 +287,13 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let namespace = deployment.namespace().as_str();
         let Some(operator) = deployment.operator() else {
             return Ok(());
         };
         leased.lock.check()?;
-        let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
-        leased.restart_unpulled(&[&reference]).await?;
+        leased.restart_unpulled(&[operator]).await?;
         let tell = |standing| (leased.tell)(Event::Rollout(standing));
-        let goal = [Goal::Rollout(reference)];
+        let goal = [Goal::Rollout(operator.clone())];
         let wait = self.deadline.wait();
         Ok(leased.cluster.wait(&goal, wait, &tell).await?)
     }

@@ -112,9 +112,7 @@ impl Ready<'_> {
             self.give_up(client).await;
             return Ok(None);
         }
-        let deployment = self.decision.deployment.as_ref();
-        let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
-        let hidden = &hidden.unwrap_or_default();
+        let hidden = &self.decision.hidden();
         let overtaken = AtomicBool::new(false);
         let tell: ProgressSink<'_, Event> = &|event| {
             if let Event::Waiting(_) | Event::Overtaken = event {
@@ -403,16 +401,11 @@ impl Ready<'_> {
     /// Waits until the operator has been ready for long enough to count as stable.
     pub(crate) async fn outlast(&self, cluster: &Cluster) -> Result<(), Error> {
         let deployment = self.decision.deployment.as_ref();
-        let operator = deployment.and_then(|deployment| Some((deployment, deployment.operator()?)));
-        let Some((deployment, operator)) = operator else {
+        let Some(operator) = deployment.and_then(Deployment::operator) else {
             return Ok(());
         };
-        let namespace = deployment.namespace().as_str();
-        let operator = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
-        let wait = self.deadline.wait();
-        Ok(cluster
-            .wait(&[ClusterGoal::Rollout(operator)], wait, &|_| ())
-            .await?)
+        let goal = [ClusterGoal::Rollout(operator.clone())];
+        Ok(cluster.wait(&goal, self.deadline.wait(), &|_| ()).await?)
     }
 }
 
@@ -420,7 +413,7 @@ impl Ready<'_> {
 async fn works(deployment: &Deployment, cluster: &Cluster) -> Result<bool, Error> {
     if let Some(operator) = deployment.operator() {
         let namespace = deployment.namespace().as_str();
-        let state = cluster.rollout_state(namespace, operator).await?;
+        let state = cluster.rollout_state(namespace, &operator.name).await?;
         if state.is_none_or(|(_, state)| state.awaited.is_some()) {
             return Ok(false);
         }

@@ -15,7 +15,6 @@ use crate::apply::lifecycle::{
     Leave, RemovalReport, Spaces, applied, check_carried, clear, hand_for, leaving, note_releases,
     remove_operators, shared_login, still_needed,
 };
-use crate::apply::lock::LeaseCandidate;
 use crate::apply::releases::HelmRunner;
 use crate::decide::rights::{check_removing, of_change};
 use crate::model::blocker::prerequisites::UnmetPrerequisite;
@@ -92,47 +91,32 @@ impl NoLongerNeeding {
     }
 }
 
-/// The condition on a decision.
-enum Expected<'a> {
-    /// No blockers remain after these Solutions have changed.
-    FreeAfter(&'a [NoLongerNeeding]),
-    /// There are no blockers and nothing happens that was not shown.
-    Shown(&'a RemovalReport),
+/// Returns the blockers that remain after these Solutions have changed.
+fn remaining(mut obstacles: Vec<Blocker>, earlier: &[NoLongerNeeding]) -> Vec<Blocker> {
+    obstacles.retain(|obstacle| !earlier.iter().any(|earlier| earlier.explains(obstacle)));
+    obstacles
 }
 
-impl Expected<'_> {
-    /// Returns the blockers that remain.
-    fn without(&self, mut obstacles: Vec<Blocker>) -> Vec<Blocker> {
-        if let Self::FreeAfter(earlier) = self {
-            obstacles.retain(|obstacle| !earlier.iter().any(|earlier| earlier.explains(obstacle)));
-        }
-        obstacles
-    }
-
-    /// Returns the blocker that an object would be removed or applied that was not shown.
-    fn unplanned(&self, spaces: &Spaces) -> Option<Blocker> {
-        let Self::Shown(shown) = self else {
-            return None;
-        };
-        let removed = spaces
-            .iter()
-            .flat_map(|leave| &leave.objects)
-            .map(ToString::to_string)
-            .find(|object| !shown.removed.contains(object));
-        let applied = || {
-            let mut applied = applied(spaces).into_iter();
-            applied.find(|object| !shown.applied.contains(object))
-        };
-        let object = removed.or_else(applied)?;
-        Some(Blocker::Unplanned { object })
-    }
+/// Returns the blocker that an object would be removed or applied that was not shown.
+fn unplanned(spaces: &Spaces, shown: &RemovalReport) -> Option<Blocker> {
+    let removed = spaces
+        .iter()
+        .flat_map(|leave| &leave.objects)
+        .map(ToString::to_string)
+        .find(|object| !shown.removed.contains(object));
+    let applied = || {
+        let mut applied = applied(spaces).into_iter();
+        applied.find(|object| !shown.applied.contains(object))
+    };
+    let object = removed.or_else(applied)?;
+    Some(Blocker::Unplanned { object })
 }
 
 impl Undeployment<'_> {
     /// Stops the operator and removes its objects. Objects that the operator created for its users (custom resources
     /// and their dependents) are kept.
     pub async fn carry_out(&self, change: &Change<'_>) -> Result<RemovalReport, Error> {
-        self.undeploy(change, &Expected::FreeAfter(&[])).await
+        self.undeploy(change, &[], None).await
     }
 
     /// Undeploys in the same way if the effects are exactly those that were shown.
@@ -145,7 +129,7 @@ impl Undeployment<'_> {
         if let Some(object) = shown.differs(&anew) {
             return Err(Blocker::NotAsShown { object }.into());
         }
-        self.undeploy(change, &Expected::Shown(shown)).await
+        self.undeploy(change, &[], Some(shown)).await
     }
 
     /// Returns the effects of undeploying once these Solutions no longer need it. Nothing is written.
@@ -154,18 +138,16 @@ impl Undeployment<'_> {
         change: &Change<'_>,
         earlier: &[NoLongerNeeding],
     ) -> Result<RemovalReport, Error> {
-        let dry = Change {
-            dry_run: true,
-            ..change.clone()
-        };
-        self.undeploy(&dry, &Expected::FreeAfter(earlier)).await
+        self.undeploy(&change.dry(), earlier, None).await
     }
 
-    /// Undeploys the Solution if the decision under the Leases has the expected effects.
+    /// Undeploys the Solution. Blockers that the `earlier` changes remove do not count. If the removal was shown,
+    /// nothing else is removed or applied.
     async fn undeploy(
         &self,
         change: &Change<'_>,
-        expected: &Expected<'_>,
+        earlier: &[NoLongerNeeding],
+        shown: Option<&RemovalReport>,
     ) -> Result<RemovalReport, Error> {
         let Undeployment {
             solution,
@@ -201,8 +183,8 @@ impl Undeployment<'_> {
                 .into());
             }
             let obstacles = in_the_way(cluster, authority, state, solution, &spaces).await?;
-            let unplanned = expected.unplanned(&spaces);
-            let obstacles = unplanned.into_iter().chain(expected.without(obstacles));
+            let unplanned = shown.and_then(|shown| unplanned(&spaces, shown));
+            let obstacles = unplanned.into_iter().chain(remaining(obstacles, earlier));
             check_free(obstacles.collect(), &[])?;
             let is_active = state.active.contains_key(solution);
             let hand = hand_for(solution, &spaces, change).await?;
@@ -289,26 +271,15 @@ pub async fn undeploy_alone(
             environments: BTreeSet::new(),
         })
     };
-    let stopping = decide().await?.what;
-    if change.dry_run {
-        return Ok(undeployed(solution, &stopping, None));
-    }
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
         let spaces = &mut stopping.spaces;
         remove_operators(leased, None, solution, spaces, change.deadline).await
     };
-    let candidate = LeaseCandidate {
-        cluster,
-        authority,
-        environments: &BTreeSet::new(),
-        writer: change.writer,
-        tell: change.tell,
-        planned: None,
-    };
-    let nothing = async || Ok(Vec::new());
-    let decide = async |_: &Cluster| decide().await;
-    let (stopping, done) = Leased::run(candidate, nothing, decide, act).await?;
-    Ok(undeployed(solution, &stopping, Some(done)))
+    let nothing = async |_: &Stopping| Ok(Vec::new());
+    let first = decide().await?;
+    let made = change.make_decided(authority, first, nothing, decide, act);
+    let (stopping, done) = made.await?;
+    Ok(undeployed(solution, &stopping, done))
 }
 
 fn undeployed(
@@ -429,8 +400,7 @@ mod tests {
             Blocker::changed(["Role prod/a"]),
         ];
         let [_, test, cart, login, other_login, changed] = all.clone();
-        let remaining =
-            |earlier: &[NoLongerNeeding]| Expected::FreeAfter(earlier).without(all.to_vec());
+        let remaining = |earlier: &[NoLongerNeeding]| remaining(all.to_vec(), earlier);
         assert_eq!(remaining(&[]), all);
         let left = [
             test.clone(),
@@ -443,8 +413,6 @@ mod tests {
         let stays = [test, cart, login, other_login, changed];
         assert_eq!(remaining(&[earlier(None)]), stays);
         assert_eq!(remaining(&[earlier(Some("prod-2"))]), stays);
-        let shown = RemovalReport::default();
-        assert_eq!(Expected::Shown(&shown).without(all.to_vec()), all);
     }
 
     #[test]

@@ -66,11 +66,7 @@ impl SolutionRemoval {
 
     /// Returns the objects that would be removed, or the blockers. Nothing is written.
     pub async fn plan(&self, change: &Change<'_>) -> Result<PlannedRemoval, Error> {
-        let dry = Change {
-            dry_run: true,
-            ..change.clone()
-        };
-        self.found(self.make(&dry).await)
+        self.found(self.make(&change.dry()).await)
     }
 
     /// Removes the CRDs or the version. A version that is still active is kept, since the step that should have

@@ -1,6 +1,6 @@
 //! The decision of an import for the current state of the cluster: its CRDs, objects, rights and blockers.
 //! [`Decision::make`] computes it. A plan shows it to the user. Pushing images takes time, so the import decides again
-//! while it holds the Leases, and continues only if the result is the same ([`Decision::is_same`]).
+//! while it holds the Leases, and continues only if there are no differences ([`Decision::differences`]).
 
 use kubernetes::{Cluster, ConflictPolicy, Gvk, Object};
 use manifests::Definition;
@@ -8,9 +8,11 @@ use planner::{vocabulary as v, without_server_fields};
 use serde_json::Value;
 use store::{Record, ReplacePolicy};
 
+use crate::choices::redact::HiddenTexts;
 use crate::decide::deployment::Deployment;
 use crate::decide::setting::Planner;
 use crate::model::blocker::{AdministratorTask, Blocker};
+use crate::model::differences::PlanDifferences;
 use crate::model::error::Error;
 use crate::model::request::{Goal, Migrate, PlanRequest};
 use crate::model::writer::Authority;
@@ -125,33 +127,32 @@ impl Decision {
         Ok(tried)
     }
 
-    /// Checks whether another decision for the same request would make the same changes.
-    pub(crate) fn is_same(&self, other: &Self, asked: &PlanRequest<'_>) -> bool {
-        let solution = asked.id.name();
-        let namespace = self.deployment.as_ref().map(Deployment::namespace);
-        self.obstacles == other.obstacles
-            && self.crds == other.crds
-            && self.deployment == other.deployment
-            && self.state.concerning(solution, namespace)
-                == other.state.concerning(solution, namespace)
+    /// Returns the texts to hide from messages.
+    pub(crate) fn hidden(&self) -> HiddenTexts {
+        let deployment = self.deployment.as_ref();
+        let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
+        hidden.unwrap_or_default()
     }
 
-    /// Returns the parts that differ in a later decision for the same request, for a message.
-    pub(crate) fn differences(&self, later: &Self, asked: &PlanRequest<'_>) -> Vec<String> {
+    /// Returns the differences of a later decision for the same request.
+    pub(crate) fn differences(&self, later: &Self, asked: &PlanRequest<'_>) -> PlanDifferences {
+        let mut differences = PlanDifferences::default();
+        differences.compare_entries(&self.obstacles, &later.obstacles, Blocker::to_string);
+        let name = |crd: &PlannedCrd| crd.object.reference().to_string();
+        differences.compare_entries(&self.crds, &later.crds, name);
+        match (&self.deployment, &later.deployment) {
+            (Some(deployment), Some(later)) => deployment.compare(later, &mut differences),
+            (one, other) => differences.compare_rest(&one.is_some(), &other.is_some()),
+        }
         let solution = asked.id.name();
-        let obstacles = later.obstacles.iter();
-        let new = obstacles.filter(|obstacle| !self.obstacles.contains(obstacle));
-        let mut differences: Vec<String> = new.map(Blocker::to_string).collect();
-        let crds = later.crds.iter().filter(|crd| !self.crds.contains(crd));
-        differences.extend(crds.map(|crd| crd.object.reference().to_string()));
-        if let (Some(deployment), Some(later)) = (&self.deployment, &later.deployment) {
-            differences.extend(deployment.differences(later));
-        }
         let namespace = self.deployment.as_ref().map(Deployment::namespace);
-        if self.state.concerning(solution, namespace) != later.state.concerning(solution, namespace)
-        {
-            differences.push(format!("the records of {solution}"));
-        }
+        let [records, later_records] =
+            [self, later].map(|decision| decision.state.concerning(solution, namespace));
+        differences.compare_part(
+            format!("the records of {solution}"),
+            &records,
+            &later_records,
+        );
         differences
     }
 }

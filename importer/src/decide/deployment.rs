@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubernetes::Object;
+use kubernetes::{Object, ObjectRef};
 use manifests::pod_specs;
-use planner::{ObjectChange, Plan};
+use planner::Plan;
 use rules::RightsDifference;
 use schemas::{Namespace, PartName, PlacedVersion, SolutionName, Version};
 use serde_json::Value;
@@ -16,6 +16,7 @@ use crate::choices::patches::Patched;
 use crate::choices::workloads::{PartObjects, meaningless, missing, of_sets, reached};
 use crate::decide::consent::{ExternalEffects, Reviewed};
 use crate::model::blocker::Blocker;
+use crate::model::differences::PlanDifferences;
 use crate::model::request::Request;
 use crate::objects::operator::operator_name;
 use crate::objects::releases::Releases;
@@ -73,83 +74,50 @@ pub(crate) fn is_shared(
     all.any(|name| name != solution)
 }
 
-/// Compares deployments: equal ones would write the same objects over the same ones. The content of the default account
-/// is not compared: otherwise anyone who may change it could block imports permanently. It is read again when it is
-/// written.
-impl PartialEq for Deployment {
-    fn eq(&self, other: &Self) -> bool {
-        self.place == other.place
-            && self.deployed.version == other.deployed.version
-            && self.deployed.pull_secret == other.deployed.pull_secret
-            && self.deployed.parameters == other.deployed.parameters
-            && self.deployed.sensitive == other.deployed.sensitive
-            && self.deployed.charts == other.deployed.charts
-            && self.deployed.secret == other.deployed.secret
-            && self.deployed.fleet == other.deployed.fleet
-            && self.deployed.labels == other.deployed.labels
-            && self.change.digest() == other.change.digest()
-            && self.cleanup == other.cleanup
-            && self.standing == other.standing
-            && self.beyond == other.beyond
-    }
-}
-
 impl Deployment {
-    /// Returns the parts that differ in a later decision about the same deployment, for a message.
-    pub(crate) fn differences(&self, later: &Self) -> Vec<String> {
-        let [before, now] = [self, later].map(|deployment| {
-            let changes = deployment.change.changes();
-            let own = changes.filter(|change| !change.desired.is_the_namespaces());
-            let state = |change: &ObjectChange| {
-                let uid = change.live().and_then(Object::uid).map(str::to_owned);
-                (change.object().clone(), uid, change.replaced().is_some())
-            };
-            let by_name =
-                own.map(|change| (change.object().reference().to_string(), state(change)));
-            by_name.collect::<BTreeMap<_, _>>()
+    /// Compares a later decision about the same deployment. Without differences, both would write the same objects over
+    /// the same ones. The content of the default account is not compared: otherwise anyone who may change it could
+    /// block imports permanently. It is read again when it is written.
+    pub(crate) fn compare(&self, later: &Self, differences: &mut PlanDifferences) {
+        differences.compare_objects(&self.object_states(), &later.object_states());
+        let record = format!("the record of namespace {}", self.namespace());
+        differences.compare_part(record, &self.place, &later.place);
+        let record = format!("the record of {}", self.solution);
+        differences.compare_part(record, &self.standing, &later.standing);
+        differences.compare_part("the cleanup objects", &self.cleanup, &later.cleanup);
+        let effects = "the effects outside the environment";
+        differences.compare_part(effects, &self.beyond, &later.beyond);
+        let releases = |change: &Plan| (change.releases.clone(), change.departing.clone());
+        let [shown, now] = [self, later].map(|deployment| releases(&deployment.change));
+        differences.compare_part("the releases of charts", &shown, &now);
+        // Consent is compared by the effects that it covers.
+        let [shown, now] = [self, later].map(|deployment| DeployedSolution {
+            accepted: None,
+            ..DeployedSolution::clone(&deployment.deployed)
         });
-        let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-        let objects = names.into_iter();
-        let objects = objects.filter(|name| before.get(*name) != now.get(*name));
-        let mut differences: Vec<String> = objects.cloned().collect();
-        let namespace = self.namespace();
-        for (differs, part) in [
-            (
-                self.place != later.place,
-                format!("the record of namespace {namespace}"),
-            ),
-            (
-                self.standing != later.standing,
-                format!("the record of {}", self.solution),
-            ),
-            (
-                self.cleanup != later.cleanup,
-                "the cleanup objects".to_owned(),
-            ),
-            (
-                self.beyond != later.beyond,
-                "the effects outside the environment".to_owned(),
-            ),
-            (
-                self.change.releases != later.change.releases
-                    || self.change.departing != later.change.departing,
-                "the releases of charts".to_owned(),
-            ),
-        ] {
-            if differs {
-                differences.push(part);
-            }
-        }
-        differences
+        differences.compare_rest(&shown, &now);
+        differences.compare_rest(&self.change.digest(), &later.change.digest());
+    }
+
+    /// Returns each object, the UID of the object that it overwrites, and whether that object is recreated.
+    fn object_states(&self) -> BTreeMap<String, (&Object, Option<&str>, bool)> {
+        let changes = self.change.changes();
+        let own = changes.filter(|change| !change.desired.is_the_namespaces());
+        own.map(|change| {
+            let (object, uid) = (change.object(), change.live().and_then(Object::uid));
+            let state = (object, uid, change.replaced().is_some());
+            (object.reference().to_string(), state)
+        })
+        .collect()
     }
 
     pub(crate) fn namespace(&self) -> &Namespace {
         &self.place.namespace
     }
 
-    /// Returns the name of the operator's Deployment, if there is an operator.
-    pub(crate) fn operator(&self) -> Option<&str> {
-        Some(self.of_kind("Deployment")?.name())
+    /// Returns the operator's Deployment, if there is an operator.
+    pub(crate) fn operator(&self) -> Option<&ObjectRef> {
+        Some(self.of_kind("Deployment")?.reference())
     }
 
     /// Returns the objects that are removed once everything else is ready, and the webhooks that call them, as last

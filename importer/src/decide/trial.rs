@@ -74,8 +74,7 @@ impl DryRun {
         cluster: &Cluster,
     ) -> Result<Self, Error> {
         let deployment = decision.deployment.as_ref();
-        let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
-        let hidden = hidden.unwrap_or_default();
+        let hidden = decision.hidden();
         let tried = |crd: &&PlannedCrd| crd.tried().is_some();
         let definitions: Vec<&PlannedCrd> = decision.crds.iter().filter(tried).collect();
         let (all, conflicts): (Vec<Object>, Vec<ConflictPolicy>) =

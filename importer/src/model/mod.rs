@@ -2,6 +2,7 @@
 //! describe a change and do not read or write a cluster.
 
 pub(crate) mod blocker;
+pub(crate) mod differences;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod layer;

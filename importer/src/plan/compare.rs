@@ -144,8 +144,7 @@ impl Comparison {
         }
         let tried = DryRun::make(asked, &decision, cluster).await?;
         self.obstacles = tried.obstacles;
-        let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
-        let hidden = hidden.unwrap_or_default();
+        let hidden = decision.hidden();
         let stale = deployment.into_iter().flat_map(Deployment::stale);
         let written = tried.crds.into_iter().chain(tried.objects);
         let all = written.chain(stale.map(|object| removed(object, &hidden)));

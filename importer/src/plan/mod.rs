@@ -119,11 +119,10 @@ impl Ready<'_> {
             .state(cluster, &self.asked.id, &mut UnreadableParts::default())
             .await?;
         let decision = Decision::make(&self.asked, state, cluster).await?;
-        if decision.is_same(&self.decision, &self.asked) {
-            Ok(decision)
-        } else {
-            let differences = self.decision.differences(&decision, &self.asked);
-            Err(Blocker::changed(differences).into())
+        let differences = self.decision.differences(&decision, &self.asked);
+        match differences.names() {
+            None => Ok(decision),
+            Some(names) => Err(Blocker::changed(names).into()),
         }
     }
 }
@@ -283,9 +282,8 @@ impl<'a> Plan<'a> {
         }
         self.proof = proof;
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {
-            let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
             let tried = self.try_objects(&decision, cluster).await;
-            tried.map_err(|error| redact::error(error, &hidden.unwrap_or_default()))?;
+            tried.map_err(|error| redact::error(error, &decision.hidden()))?;
         }
         self.decision = Some(Box::new(decision));
         Ok(())

@@ -1,5 +1,5 @@
-//! Multiple archives in one import. All are checked and shown before anything changes. Each is then imported after
-//! those that it needs, if its plan is still the same.
+//! Multiple archives in one import. All are checked before anything changes. Each is then imported after those that it
+//! needs.
 
 use importer::{Goal, Plan, PlanSummary, Request};
 use schemas::{PlacedVersion, Solution, SolutionId};

@@ -20,8 +20,8 @@ use crate::commands::image_map::{
 };
 use crate::commands::import::plan::{self, archive};
 use crate::commands::import::{self, CheckedArchive, ImageRegistry, accept_by};
-use crate::commands::push_progress::{PushGoal, PushProgress};
-use crate::events::{self, Push};
+use crate::commands::push_progress;
+use crate::events;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, registries, render};
 
@@ -147,17 +147,8 @@ async fn carry_out(
             render::dry_run();
         }));
     };
-    let plan = ready.summary();
-    let push = Push {
-        solution: &plan.solution,
-        registry: &plan.registry,
-        bytes: plan.bytes_to_push,
-    };
-    let pushing = PushProgress::new(&push, PushGoal::Registry, output);
-    let receipt = ready.apply(client, &|event| pushing.take(&event)).await;
-    pushing.finish(receipt.is_ok());
     let mapped = Mapped {
-        result: &receipt?,
+        result: &push_progress::push(ready, client, output).await?,
         map: Some(map),
     };
     Ok(give(output, &mapped, |mapped| {

@@ -1,65 +1,14 @@
-//! The comparison of plan summaries: [`PlanSummary::differences`], and [`parts_that_differ`] for messages. A plan file
-//! could show anything that its author likes, so its whole summary is compared with a newly created one. Parts that
-//! differ between any two plans are excluded: random values of charts, and the progress of a push.
+//! The comparison of plan summaries: [`PlanSummary::differences`]. A plan file could show anything that its author
+//! likes, so its whole summary is compared with a newly created one. Parts that differ between any two plans are
+//! excluded: random values of charts, and the progress of a push.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::objects::changes::{PlannedChart, PlannedObject};
-use crate::plan::file::differing;
-use crate::plan::summary::{PlanSummary, PlannedTarget};
-
-/// A part of a plan besides objects: its name in messages, and the comparison of two plans.
-type Part = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
-
-/// The parts that are compared one by one, so that messages can name them.
-const PARTS: [Part; 13] = [
-    ("the context", |one, other| one.context == other.context),
-    ("the server's address", |one, other| {
-        one.server == other.server
-    }),
-    ("the version of Kubernetes", |one, other| {
-        one.kubernetes == other.kubernetes
-    }),
-    ("the registries", |one, other| {
-        (&one.registry, &one.pull_registry, one.placement)
-            == (&other.registry, &other.pull_registry, other.placement)
-    }),
-    ("the notes", |one, other| one.notes == other.notes),
-    ("the findings about the archive", |one, other| {
-        one.findings == other.findings
-    }),
-    ("the images to push", |one, other| {
-        pushed(one) == pushed(other)
-    }),
-    ("the default values", |one, other| {
-        one.defaults == other.defaults
-    }),
-    ("the environment", |one, other| {
-        let place = |target: &PlannedTarget| (target.environment.clone(), target.namespace.clone());
-        one.target.as_ref().map(place) == other.target.as_ref().map(place)
-    }),
-    ("the running version", |one, other| {
-        let running = |plan: &PlanSummary| plan.target.as_ref()?.running.clone();
-        running(one) == running(other)
-    }),
-    ("the rights", |one, other| {
-        let rights = |target: &PlannedTarget| {
-            let (gained, lost) = (&target.rights_gained, &target.rights_lost);
-            (gained.clone(), lost.clone(), target.dangers.clone())
-        };
-        one.target.as_ref().map(rights) == other.target.as_ref().map(rights)
-    }),
-    ("the effects outside the environment", |one, other| {
-        let beyond = |plan: &PlanSummary| plan.target.as_ref()?.beyond.clone();
-        beyond(one) == beyond(other)
-    }),
-    ("the parameters", |one, other| {
-        let parameters = |target: &PlannedTarget| target.parameters.clone();
-        one.target.as_ref().map(parameters) == other.target.as_ref().map(parameters)
-    }),
-];
+use crate::model::differences::PlanDifferences;
+use crate::objects::changes::PlannedObject;
+use crate::plan::summary::PlanSummary;
 
 /// The kinds of objects that let the API server change other objects before it stores them.
 const MUTATING: [&str; 3] = [
@@ -74,23 +23,64 @@ impl PlanSummary {
     /// came out as those plans show. Notes are ignored: they decide nothing, and earlier plans may add some.
     #[must_use]
     pub fn differences(&self, again: &Self, earlier: &[&Self]) -> Vec<String> {
-        let again = self.explained(again.clone(), earlier);
-        if *self == again {
-            return Vec::new();
+        let shown = self.without_random();
+        let names = shown.compare(&shown.explained(again, earlier)).names();
+        match names {
+            Some(names) if names.is_empty() => vec!["other parts of the plan".to_owned()],
+            names => names.unwrap_or_default(),
         }
-        let mut differences = differing(self, &again);
-        differences.extend(parts_that_differ(self, &again));
-        if differences.is_empty() {
-            differences.push("other parts of the plan".to_owned());
+    }
+
+    /// Compares a plan that was created again.
+    pub(super) fn compare(&self, again: &Self) -> PlanDifferences {
+        let mut differences = PlanDifferences::default();
+        differences.compare_objects(&self.objects_by_name(), &again.objects_by_name());
+        for ((name, shown), (_, now)) in self.named_parts().iter().zip(&again.named_parts()) {
+            differences.compare_part(*name, shown, now);
         }
+        differences.compare_rest(self, again);
         differences
+    }
+
+    fn objects_by_name(&self) -> BTreeMap<String, &PlannedObject> {
+        let objects = self.objects();
+        objects
+            .map(|planned| (planned.object.clone(), planned))
+            .collect()
+    }
+
+    /// Returns the parts besides objects that messages name.
+    fn named_parts(&self) -> [(&'static str, Value); 13] {
+        let target = self.target.as_ref();
+        let place = target.map(|target| (&target.environment, &target.namespace));
+        let rights =
+            target.map(|target| (&target.rights_gained, &target.rights_lost, &target.dangers));
+        let registries = (&self.registry, &self.pull_registry, self.placement);
+        let running = target.map(|target| &target.running);
+        let effects = target.map(|target| &target.beyond);
+        let parameters = target.map(|target| &target.parameters);
+        [
+            ("the context", json!(self.context)),
+            ("the server's address", json!(self.server)),
+            ("the version of Kubernetes", json!(self.kubernetes)),
+            ("the registries", json!(registries)),
+            ("the notes", json!(self.notes)),
+            ("the findings about the archive", json!(self.findings)),
+            ("the images to push", json!(pushed(self))),
+            ("the default values", json!(self.defaults)),
+            ("the environment", json!(place)),
+            ("the running version", json!(running)),
+            ("the rights", json!(rights)),
+            ("the effects outside the environment", json!(effects)),
+            ("the parameters", json!(parameters)),
+        ]
     }
 
     /// Returns a plan that was created again after these `earlier` plans of the same run. Effects of the earlier plans
     /// are replaced by the content of this plan.
-    pub(super) fn explained(&self, again: Self, earlier: &[&Self]) -> Self {
-        let sent = again.applied.clone();
-        let mut again = as_shown(self, again);
+    pub(super) fn explained(&self, again: &Self, earlier: &[&Self]) -> Self {
+        let sent = &again.applied;
+        let mut again = self.as_shown(again);
         again.notes.clone_from(&self.notes);
         if again.recorded {
             again.recorded = self.recorded;
@@ -103,7 +93,7 @@ impl PlanSummary {
             };
             // An object that was shown without a dry run lacks the defaults of the API server, and webhooks of earlier
             // plans may mutate it. In both cases, the change is the same if the same object is applied.
-            let [before, now] = [&self.applied, &sent].map(|all| all.get(&object.object));
+            let [before, now] = [&self.applied, sent].map(|all| all.get(&object.object));
             let is_sent_alike = before.is_some_and(|before| {
                 let may_differ = !before.is_dry_run || run.mutates;
                 may_differ && now.is_some_and(|now| now.sent == before.sent)
@@ -179,71 +169,47 @@ impl PlanSummary {
     /// The text leaves out notes, the progress of a push, whether consent is given, and random values of charts.
     #[must_use]
     pub fn essence(&self) -> String {
-        let mut same = self.clone();
+        let mut same = self.without_random();
         same.notes.clear();
         (same.bytes_to_push, same.images_present) = (0, 0);
         let target = same.target.as_mut();
         if let Some(beyond) = target.and_then(|target| target.beyond.as_mut()) {
             (beyond.accepted, beyond.again) = (true, false);
         }
-        let releases = same
-            .target
-            .iter_mut()
-            .flat_map(|target| &mut target.releases);
-        for release in releases {
-            let random = &release.random;
-            let objects = release.objects.iter_mut();
-            let by_chance =
-                objects.filter(|object| random.contains(&kind_and_name(&object.object)));
-            by_chance.for_each(|object| object.diff.clear());
-        }
         let diffs: Vec<&str> = same.objects().map(|object| object.diff.as_str()).collect();
         json!({ "plan": same, "diffs": diffs }).to_string()
     }
-}
 
-/// Returns a newly created plan with those parts that may differ replaced by the shown ones.
-pub(super) fn as_shown(shown: &PlanSummary, mut anew: PlanSummary) -> PlanSummary {
-    anew.applied.clone_from(&shown.applied);
-    // Images that were pushed since are present now.
-    if anew.bytes_to_push <= shown.bytes_to_push && anew.images_present >= shown.images_present {
-        (anew.bytes_to_push, anew.images_present) = pushed(shown);
+    /// Returns the plan without the diffs of objects with random values. The inputs of their charts are compared
+    /// instead.
+    pub(super) fn without_random(&self) -> Self {
+        let mut same = self.clone();
+        let target = same.target.iter_mut();
+        for release in target.flat_map(|target| &mut target.releases) {
+            for object in &mut release.objects {
+                if release.random.contains(&kind_and_name(&object.object)) {
+                    object.diff.clear();
+                }
+            }
+        }
+        same
     }
-    let releases = |plan: &PlanSummary| plan.target.as_ref().map(|target| target.releases.clone());
-    let shown = releases(shown).unwrap_or_default();
-    let now = anew
-        .target
-        .iter_mut()
-        .flat_map(|target| &mut target.releases);
-    for (shown, now) in shown.iter().zip(now) {
-        show_random(shown, now);
-    }
-    anew
-}
 
-/// Returns the names of the parts, besides objects, in which two plans differ.
-pub(super) fn parts_that_differ(shown: &PlanSummary, anew: &PlanSummary) -> Vec<String> {
-    let differing = PARTS.iter().filter(|(_, is_same)| !is_same(shown, anew));
-    differing.map(|(name, _)| (*name).to_owned()).collect()
+    /// Returns a newly created plan without random values, and with the progress of its push as in this one.
+    pub(super) fn as_shown(&self, again: &Self) -> Self {
+        let mut again = again.without_random();
+        again.applied.clone_from(&self.applied);
+        // Images that were pushed since are present now.
+        if again.bytes_to_push <= self.bytes_to_push && again.images_present >= self.images_present
+        {
+            (again.bytes_to_push, again.images_present) = pushed(self);
+        }
+        again
+    }
 }
 
 fn pushed(plan: &PlanSummary) -> (u64, usize) {
     (plan.bytes_to_push, plan.images_present)
-}
-
-/// Replaces the diffs of random objects by the shown ones. The inputs of the chart are compared instead.
-fn show_random(shown: &PlannedChart, now: &mut PlannedChart) {
-    for object in &mut now.objects {
-        if !now.random.contains(&kind_and_name(&object.object)) {
-            continue;
-        }
-        let mut before = shown.objects.iter();
-        let before = before
-            .find(|planned| (&planned.object, &planned.action) == (&object.object, &object.action));
-        if let Some(before) = before {
-            object.diff.clone_from(&before.diff);
-        }
-    }
 }
 
 /// Returns the name of an object without its namespace. This is the form in which random objects are listed.

@@ -26,10 +26,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::comparison::{as_shown, parts_that_differ};
 use self::digests::DecisionDigests;
 use self::request::FiledRequest;
 use crate::choices::parameters::{ChosenValue, looks_secret};
+use crate::model::differences::PlanDifferences;
 use crate::model::error::Error;
 use crate::model::parameters::ValueSource;
 use crate::model::request::{Exceptions, Request, RequestContext};
@@ -275,21 +275,24 @@ impl PlanFile {
     /// Returns the differing parts as [`Self::moved`] does, after these `earlier` plans of the same run were applied.
     /// Changes that those plans show are not differences.
     pub(crate) fn moved_after(&self, anew: &Self, earlier: &[&Self]) -> Vec<PlanChange> {
-        let anew = self.as_shown_by(anew.clone(), earlier);
-        if *self == anew {
+        let shown = Self {
+            summary: self.summary.without_random(),
+            ..self.clone()
+        };
+        let anew = shown.as_shown_by(anew, earlier);
+        if shown == anew {
             return Vec::new();
         }
         let mut moved = Vec::new();
-        let objects = differing(&self.summary, &anew.summary);
+        let PlanDifferences { objects, parts, .. } = shown.summary.compare(&anew.summary);
         if !objects.is_empty() {
             moved.push(PlanChange::Objects(list_names(objects)));
         }
         if self.decided.records != anew.decided.records {
             moved.push(PlanChange::Records(self.solution.clone()));
         }
-        let told = parts_that_differ(&self.summary, &anew.summary);
-        if !told.is_empty() {
-            moved.push(PlanChange::Told(told.join(", ")));
+        if !parts.is_empty() {
+            moved.push(PlanChange::Told(parts.join(", ")));
         }
         if moved.is_empty() {
             moved.push(PlanChange::Otherwise);
@@ -297,17 +300,18 @@ impl PlanFile {
         moved
     }
 
-    /// Returns a newly created plan with its author, time and random parts replaced by those of the file.
-    fn as_shown_by(&self, mut anew: Self, earlier: &[&Self]) -> Self {
+    /// Returns a newly created plan with its author and time replaced by those of the file, and without random values.
+    fn as_shown_by(&self, anew: &Self, earlier: &[&Self]) -> Self {
+        let mut decided = anew.decided.clone();
         // A file of an earlier program version does not have these digests.
         if self.decided.apart.is_none() {
-            anew.decided.apart = None;
+            decided.apart = None;
         }
         let target = self.summary.target.as_ref();
         let namespace = target.map(|target| target.namespace.as_str());
-        let holds = || self.decided.holds_after(&anew.decided, namespace, earlier);
+        let holds = || self.decided.holds_after(&decided, namespace, earlier);
         if !earlier.is_empty() && holds() {
-            anew.decided = self.decided.clone();
+            decided = self.decided.clone();
         }
         let summaries: Vec<&PlanSummary> = earlier.iter().map(|plan| &plan.summary).collect();
         Self {
@@ -315,11 +319,12 @@ impl PlanFile {
             user: self.user.clone(),
             at: self.at,
             summary: if earlier.is_empty() {
-                as_shown(&self.summary, anew.summary)
+                self.summary.as_shown(&anew.summary)
             } else {
-                self.summary.explained(anew.summary, &summaries)
+                self.summary.explained(&anew.summary, &summaries)
             },
-            ..anew
+            decided,
+            ..anew.clone()
         }
     }
 }
@@ -329,22 +334,6 @@ pub(crate) fn canonical<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result
     let file: T = json::from_slice(bytes)?;
     let is_canonical = serde_json::to_vec(&file).is_ok_and(|canonical| canonical == bytes);
     is_canonical.then_some(file).ok_or(PlanFileError::Spelling)
-}
-
-/// Returns the names of the objects in which two plans differ.
-fn differing(before: &PlanSummary, now: &PlanSummary) -> Vec<String> {
-    let by_name = |summary: &PlanSummary| -> BTreeMap<String, PlannedObject> {
-        let objects = summary.objects();
-        objects
-            .map(|planned| (planned.object.clone(), planned.clone()))
-            .collect()
-    };
-    let (before, now) = (by_name(before), by_name(now));
-    let mut names: Vec<String> = before.keys().chain(now.keys()).cloned().collect();
-    names.sort();
-    names.dedup();
-    names.retain(|name| before.get(name) != now.get(name));
-    names
 }
 
 impl From<PlanFile> for Filed {

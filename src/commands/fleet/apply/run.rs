@@ -13,6 +13,7 @@ use super::result::FleetApplied;
 use super::{plan_file_changes, write_plan_file};
 use crate::args::{Output, choose};
 use crate::commands::blocked::{ShownBlocker, refuse_plan};
+use crate::commands::change::unconfirmed;
 use crate::commands::fleet::arguments::PlanFileMode;
 use crate::commands::fleet::connection::{Arrivals, Connections};
 use crate::commands::fleet::hub::{FleetHub, ObservedHub, inspect_hub, run_with_hub};
@@ -206,10 +207,4 @@ fn not_accepted(consent: &FleetConsent) -> ShownBlocker {
         things: consent.things,
         accept_id: consent.id.clone(),
     })
-}
-
-/// Returns the blocker of removals that were not confirmed.
-fn unconfirmed() -> ShownBlocker {
-    let message = "the removal was not confirmed";
-    ShownBlocker::new(message, "review the plan, then confirm it with `--yes`")
 }

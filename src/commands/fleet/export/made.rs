@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use schemas::{Digest, PlacedVersion, Tag, Version};
 use serde::Serialize;
 use serde_json::Value;
-use store::{FilesArtifact, PushPlan, ReadyPush};
+use store::{FilesArtifact, PushPlan};
 
 use super::Arguments;
 use super::plan::{DeploymentExport, ExportPlan, notes};
@@ -18,9 +18,8 @@ use super::tools::{self, ArtifactSource, Consumer, GitOpsTool};
 use crate::args::Output;
 use crate::commands::blocked::ShownBlocker;
 use crate::commands::import::CheckedArchive;
-use crate::commands::push_progress::{PushGoal, PushProgress};
+use crate::commands::push_progress;
 use crate::commands::render::show::{document, file_name};
-use crate::events::Push;
 use crate::failure::Failure;
 
 /// An artifact at a registry.
@@ -243,7 +242,7 @@ async fn images(made: &ExportedDeployment, output: Output) -> Result<(), Failure
     let CheckedArchive { accepted, findings } = &*made.plan.archive;
     let client = &made.plan.client;
     let plan = PushPlan::make(accepted, findings.clone(), client, &made.plan.request).await?;
-    let ready: ReadyPush = match plan.ready() {
+    let ready = match plan.ready() {
         Ok(ready) => ready,
         Err(plan) => {
             plan.give_up(client).await;
@@ -251,16 +250,7 @@ async fn images(made: &ExportedDeployment, output: Output) -> Result<(), Failure
             return obstacle.map_or(Ok(()), |obstacle| Err(store::Error::from(obstacle).into()));
         }
     };
-    let summary = ready.summary();
-    let push = Push {
-        solution: &summary.solution,
-        registry: &summary.registry,
-        bytes: summary.bytes_to_push,
-    };
-    let pushing = PushProgress::new(&push, PushGoal::Registry, output);
-    let receipt = ready.apply(client, &|event| pushing.take(&event)).await;
-    pushing.finish(receipt.is_ok());
-    receipt?;
+    push_progress::push(ready, client, output).await?;
     Ok(())
 }
 
