@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use schemas::ClusterName;
 use serde::Serialize;
 
-use crate::args::{ProgressArguments, choose};
+use crate::args::ProgressArguments;
 use crate::failure::{Failure, cannot};
 use crate::{interrupt, render};
 
@@ -118,7 +118,8 @@ pub(crate) fn tell(cluster: Option<&ClusterName>, said: &impl Serialize) {
 /// Waits until the reader has received all lines, unless it is too slow.
 pub(crate) fn flush() {
     if let Some(stream) = STREAM.get() {
-        stream.flush(choose(interrupt::cancel().is_asked(), SOON, PARTING));
+        let is_cancelled = interrupt::cancel().is_asked();
+        stream.flush(if is_cancelled { SOON } else { PARTING });
     }
 }
 

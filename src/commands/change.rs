@@ -153,13 +153,11 @@ impl UseArguments {
     /// it, so that a copied command line never removes another one.
     pub(super) fn choice(&self, name: &str) -> Result<EvenIfUsed, Failure> {
         match &self.even_if_used {
-            Some(other) if other != name => Err(Failure::usage(format!(
+            None => Ok(EvenIfUsed::Refuse),
+            Some(given) if given == name => Ok(EvenIfUsed::Allow),
+            Some(other) => Err(Failure::usage(format!(
                 "`--even-if-used {other}` does not name the Solution to remove: {name}"
             ))),
-            given => {
-                let (allow, refuse_plan) = (EvenIfUsed::Allow, EvenIfUsed::Refuse);
-                Ok(choose(given.is_some(), allow, refuse_plan))
-            }
         }
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use importer::{Event, HelmEnd, ReleaseChange};
 use kubernetes::ApplyOutcome;
 
-use crate::args::choose;
 use crate::interrupt::{self, FinishingGuard, UninterruptibleWork};
 use crate::render;
 
@@ -158,7 +157,7 @@ struct ObjectChanges {
 impl fmt::Display for ObjectChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let objects = |count| {
-            let was = choose(count == 1, "was", "were");
+            let was = if count == 1 { "was" } else { "were" };
             format!("{} {was}", render::count(count, "object"))
         };
         let mut changes = Vec::new();

@@ -223,7 +223,7 @@ fn verify(arguments: &VerifyChecksums, output: Output) -> Result<Outcome, Failur
         files,
     };
     render::result(output, &verified, show);
-    Ok(choose(verified.valid, Outcome::Yes, Outcome::No))
+    Ok(Outcome::from(verified.valid))
 }
 
 /// Returns true if at least one listed file is unchanged and none differs. Missing files are not an error, because a

@@ -17,7 +17,7 @@ use super::archive::{SignerArguments, unvouched};
 use super::imported_version::{SolutionRef, read_imported_version};
 use super::inspect;
 use super::validate::refuse;
-use crate::args::{Output, ReadArguments, RegistryArguments, choose};
+use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -94,7 +94,7 @@ fn compare(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     {
         arguments.signers.note();
     }
-    Ok(choose(compared.differs, Outcome::No, Outcome::Yes))
+    Ok(Outcome::from(!compared.differs))
 }
 
 /// Reads one of the two versions. None if its archive is invalid, which the program has reported.
@@ -211,7 +211,11 @@ impl<'a> ComparedArchives<'a> {
 fn show(compared: &ComparedArchives<'_>) {
     for (word, archive) in [("before", &compared.before), ("after", &compared.after)] {
         let signed_by = render::list(archive.signed_by);
-        let signed_by = choose(signed_by.is_empty(), "nobody", &signed_by).to_owned();
+        let signed_by = if signed_by.is_empty() {
+            "nobody"
+        } else {
+            &signed_by
+        };
         render::line!("{word:<11} {}  signed by {signed_by}", archive.solution);
     }
     let comparison = compared.comparison;

@@ -9,7 +9,7 @@ use super::blocked::separate_blocked;
 use super::change::{UseArguments, undo};
 use super::import;
 use super::imported_version::{ImportedVersion, ImportedVersionArguments};
-use crate::args::{Output, RemovalArguments, choose};
+use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
 
@@ -72,10 +72,12 @@ fn activate(arguments: &ActivateArguments, output: Output) -> Result<Outcome, Fa
         let mut request =
             import::goal_request(Goal::Activated, registry, pull_registry, &kept.turn)?;
         request.verb = Verb::Activate;
-        let adopt = arguments.adopt.is_some();
-        request.allowed.adopt.crds = choose(adopt, AdoptionPolicy::Allow, AdoptionPolicy::Refuse);
-        let migrate = arguments.migrate;
-        request.allowed.migrate = choose(migrate, Migrate::Allow, Migrate::Refuse);
+        if arguments.adopt.is_some() {
+            request.allowed.adopt.crds = AdoptionPolicy::Allow;
+        }
+        if arguments.migrate {
+            request.allowed.migrate = Migrate::Allow;
+        }
         Ok(request)
     };
     cluster::block_on(async {

@@ -17,7 +17,7 @@ use super::blocked::ShownBlocker;
 use super::import::{self, ResolvedRegistry, SignerArguments, diff_of, warnings};
 use super::imported_version::{SolutionRef, read_imported_version};
 use super::parameters::ParameterArguments;
-use crate::args::{Output, ReadArguments, RegistryArguments, choose};
+use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -307,7 +307,7 @@ fn show_all(environment: &EnvironmentName, found: &[Comparison], output: Output)
     if untold {
         return Outcome::Unknown;
     }
-    choose(differs, Outcome::No, Outcome::Yes)
+    Outcome::from(!differs)
 }
 
 fn show_one(one: &ShownComparison) {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::archive::extract;
 use super::explain::catalogue::{self, SchemaDocument};
 use super::{Files, give};
-use crate::args::{Output, choose};
+use crate::args::Output;
 use crate::failure::{Failure, Outcome, cannot};
 use crate::{helm as programs, render};
 
@@ -313,7 +313,7 @@ fn section(page: &mut Roff, title: &str, text: &str) {
     for paragraph in text.trim_end().split("\n\n") {
         let is_filled = !paragraph.contains('\n') && !paragraph.starts_with(' ');
         page.control("PP", []);
-        page.control(choose(is_filled, "fi", "nf"), []);
+        page.control(if is_filled { "fi" } else { "nf" }, []);
         for line in paragraph.lines() {
             page.text([roman(line)]);
         }

@@ -9,7 +9,7 @@ use registry::{BlobArrival, Client, Event};
 use schemas::Digest;
 use store::{PushReceipt, ReadyPush};
 
-use crate::args::{Output, choose};
+use crate::args::Output;
 use crate::events::{Push, PushReporter};
 use crate::interrupt::{self, FinishingGuard, UninterruptibleWork};
 use crate::progress_bar::{self, ProgressDisplay};
@@ -133,7 +133,7 @@ impl PushProgressState {
     /// Returns the sentence that the program prints if a signal ends it now.
     fn sentence(&self) -> String {
         let (solution, (blobs, bytes)) = (&self.solution, self.placed);
-        let are = choose(blobs == 1, "is", "are");
+        let are = if blobs == 1 { "is" } else { "are" };
         let (blobs, bytes) = (render::count(blobs, "blob"), render::bytes(bytes));
         let cluster = match self.goal {
             PushGoal::Registry => "",

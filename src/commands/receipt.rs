@@ -11,7 +11,7 @@ use schemas::{ClusterUid, Envelope, PayloadType, limits};
 use serde::Serialize;
 
 use super::history::table;
-use crate::args::{Output, ReadArguments, choose};
+use crate::args::{Output, ReadArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
 
@@ -192,5 +192,5 @@ fn verify(arguments: &VerifyArguments, output: Output) -> Result<Outcome, Failur
         change,
     };
     render::result(output, &verified, show);
-    Ok(choose(is_valid && is_of_cluster, Outcome::Yes, Outcome::No))
+    Ok(Outcome::from(is_valid && is_of_cluster))
 }

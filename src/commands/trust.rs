@@ -13,7 +13,7 @@ use serde::Serialize;
 use signing::PublicKey;
 
 use super::give;
-use crate::args::{Output, choose};
+use crate::args::Output;
 use crate::disk::WriteMode;
 use crate::failure::{self, Failure, Outcome, cannot};
 use crate::keys;
@@ -90,7 +90,7 @@ pub(super) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
 }
 
 fn scope(system: bool) -> Scope {
-    choose(system, Scope::System, Scope::User)
+    if system { Scope::System } else { Scope::User }
 }
 
 fn list(output: Output) -> Result<Outcome, Failure> {
@@ -294,7 +294,7 @@ fn remove_policy(path: PathBuf, dry_run: bool, output: Output) -> Result<Outcome
         dry_run,
     };
     Ok(give(output, &removed, |removed| {
-        let would = choose(dry_run, "would be ", "");
+        let would = if dry_run { "would be " } else { "" };
         render::line!("{would}removed     {}", removed.removed.display());
         if dry_run {
             render::dry_run();

@@ -20,7 +20,6 @@ use sources::{CacheError, SourceError};
 use validator::{FindingIdError, UnusablePolicy};
 
 use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, no, unknown};
-use crate::args::choose;
 
 const VALIDATE: &str = "run `solution validate` on it to see each problem and its fix";
 const ALTERED: &str =
@@ -55,7 +54,7 @@ pub(crate) fn extracting(archive: &Path, error: ExtractError) -> Failure {
             let replaceable = found
                 .iter()
                 .all(|blocked| blocked.why == PathBlocker::OtherContent);
-            let hint = choose(replaceable, REPLACE, MOVE);
+            let hint = if replaceable { REPLACE } else { MOVE };
             let others = others.into_iter().take(NAMED);
             others.fold(Failure::no(error).hint(hint), Failure::because)
         }

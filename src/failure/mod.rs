@@ -54,11 +54,13 @@ pub(crate) enum Outcome {
 impl Outcome {
     /// Returns the outcome of a readiness check; none means that the readiness is unknown.
     pub(crate) fn of_ready(is_ready: Option<bool>) -> Self {
-        match is_ready {
-            Some(true) => Self::Yes,
-            Some(false) => Self::No,
-            None => Self::Unknown,
-        }
+        is_ready.map_or(Self::Unknown, Self::from)
+    }
+}
+
+impl From<bool> for Outcome {
+    fn from(is_positive: bool) -> Self {
+        if is_positive { Self::Yes } else { Self::No }
     }
 }
 

@@ -9,7 +9,6 @@ use schemas::printable;
 use validator::{Finding, IgnoredFinding};
 
 use super::{Checked, Review, ReviewPlace};
-use crate::args::choose;
 use crate::render;
 
 /// The class of the case for the verdict, and the prefix of the rules' classes.
@@ -117,7 +116,7 @@ fn in_words(checked: Checked<'_>, finding: &Finding) -> String {
         (Checked::Archive(_), place) => place.to_owned(),
         (Checked::Tree(_), _) => checked.place(finding).to_string(),
     };
-    let colon = choose(place.is_empty(), "", ": ");
+    let colon = if place.is_empty() { "" } else { ": " };
     format!("{place}{colon}{} (hint: {})", finding.message, finding.fix)
 }
 

@@ -11,7 +11,6 @@ use sha2::{Digest as _, Sha256};
 use validator::{Finding, IgnoredFinding};
 
 use super::{Checked, Review, ReviewPlace};
-use crate::args::choose;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -83,7 +82,7 @@ fn result(checked: Checked<'_>, finding: &Finding, ignored: Option<&IgnoredFindi
 /// Returns the problem and its place in the archive, because few tools show logical locations.
 fn text(finding: &Finding) -> String {
     let (place, message) = (&finding.place, &finding.message);
-    let colon = choose(place.is_empty(), "", ": ");
+    let colon = if place.is_empty() { "" } else { ": " };
     let text = format!("{place}{colon}{message}");
     // A text from an archive must not become a link, such as `[text](address)`.
     if text.contains("](") {

@@ -158,7 +158,7 @@ fn outcome(diff: &FleetDiff<'_>) -> Outcome {
     if !diff.clusters.iter().all(ComparedCluster::is_told) {
         return Outcome::Unknown;
     }
-    choose(diff.differs, Outcome::No, Outcome::Yes)
+    Outcome::from(!diff.differs)
 }
 
 /// Shows each deployment with its clusters. Differences that clusters have in common are shown once.

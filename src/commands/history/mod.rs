@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::table::show;
 use super::give;
-use crate::args::{Output, ReadArguments, choose};
+use crate::args::{Output, ReadArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, disk, render};
 
@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     render::result(output, &history, |history| show(history, trust.is_some()));
     let is_answered = trust.is_none() || history.is_proven();
-    Ok(choose(is_answered, Outcome::Yes, Outcome::No))
+    Ok(Outcome::from(is_answered))
 }
 
 /// With `--receipt`: where the receipt was written.

@@ -88,7 +88,7 @@ pub(super) fn show_sets(set: &ObjectSet, line: &SetLine) {
         .iter()
         .map(|(kind, count)| format!("{count} {kind}"));
     let kinds: Vec<String> = kinds.collect();
-    let colon = choose(kinds.is_empty(), "", ": ");
+    let colon = if kinds.is_empty() { "" } else { ": " };
     render::line!(
         "set         {}  {total}{colon}{}",
         set.name,
@@ -130,7 +130,7 @@ pub(super) fn show_parameter(name: &ParameterName, parameter: &Parameter) {
         ParameterType::Object => "object",
     };
     let format = parameter.format.map_or("", ParameterFormat::words);
-    let format = choose(format.is_empty(), "", ", ").to_owned() + format;
+    let comma = if format.is_empty() { "" } else { ", " };
     let value = match (&parameter.default, &parameter.generate) {
         (Some(_), _) if parameter.sensitive => "has a default".to_owned(),
         (Some(default), _) => format!("default {default}"),
@@ -139,7 +139,7 @@ pub(super) fn show_parameter(name: &ParameterName, parameter: &Parameter) {
     };
     let sensitive = choose(parameter.sensitive, ", sensitive", "");
     let text = parameter.description.as_deref().unwrap_or_default();
-    let line = format!("parameter   {name}  {kind}{format}{sensitive}, {value}  {text}");
+    let line = format!("parameter   {name}  {kind}{comma}{format}{sensitive}, {value}  {text}");
     render::line(line.trim_end());
 }
 

@@ -10,7 +10,7 @@ use schemas::{
 };
 use serde::Serialize;
 
-use crate::args::{Output, choose};
+use crate::args::Output;
 use crate::commands::fleet::{self, ClusterPlan};
 use crate::commands::give;
 use crate::commands::import::show::{self, ShownPlan};
@@ -211,7 +211,7 @@ fn deployment(FiledDeployment { deployment, plan }: &FiledDeployment) -> Inspect
 fn show_wave(wave: &FleetWave) {
     let (name, parallel, may) = (&wave.name, wave.parallel, wave.max_failures);
     let soak = wave.soak.as_ref().map(|soak| format!(", soak time {soak}"));
-    let approved = choose(wave.approve, ", needs approval", "");
+    let approved = if wave.approve { ", needs approval" } else { "" };
     render::line!(
         "wave      {name}: {parallel} at a time, {may} may fail{approved}{}",
         soak.unwrap_or_default()

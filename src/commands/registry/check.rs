@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{ImagesToPush, Preflight};
 
-use crate::args::{Output, RegistryArguments, SignatureArguments, choose};
+use crate::args::{Output, RegistryArguments, SignatureArguments};
 use crate::commands::blocked::{self, ShownBlocker};
 use crate::commands::image_map::{LayoutArguments, MirrorArguments};
 use crate::commands::import::accept_by;
@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let shown = ShownPreflight::of(&preflight, &client, login, is_asked);
     render::result(output, &shown, ShownPreflight::show);
     let is_free = preflight.obstacles.is_empty();
-    Ok(choose(is_free, Outcome::Yes, Outcome::No))
+    Ok(Outcome::from(is_free))
 }
 
 /// The login that was used, without its secret.
@@ -212,7 +212,7 @@ impl ShownPreflight {
     /// Shows the complete result.
     fn show(&self) {
         let Self { registry, .. } = self;
-        let tls = choose(self.tls, "HTTPS", "plain HTTP");
+        let tls = if self.tls { "HTTPS" } else { "plain HTTP" };
         render::line!("registry  {registry}: reached, {tls}");
         render::line!("login     {}", self.login_words());
         if let Some(archive) = &self.archive {

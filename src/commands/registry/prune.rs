@@ -39,6 +39,7 @@ Examples:
   solution registry prune shop 1.0.0 shop 1.1.0 --registry registry.example/apps
   solution registry prune --all-unneeded --yes --registry registry.example/apps
   solution registry prune shop 1.0.0 --no-cluster --registry registry.example/apps")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct PruneArguments {
     /// The versions to delete, as pairs of a name and a version [default: none, only list versions]
     #[arg(value_name = "NAME VERSION")]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use store::{ArchiveHead, Error, Readback, RepairReport};
 use validator::{AcceptedArchive, PriorAcceptance, Report};
 
-use crate::args::{Output, ProgressArguments, RegistryArguments, choose};
+use crate::args::{Output, ProgressArguments, RegistryArguments};
 use crate::commands::imported_version::{self, TrustedArchiveArguments};
 use crate::commands::push_progress::{PushGoal, PushProgress};
 use crate::commands::validate::{check, refuse};
@@ -125,7 +125,7 @@ async fn verify(
     };
     render::result(output, &found, show);
     let is_whole = found.faults.is_empty();
-    Ok(choose(is_whole, Outcome::Yes, Outcome::No))
+    Ok(Outcome::from(is_whole))
 }
 
 /// Pushes faulty content again.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use store::{MissingImagePolicy, Preflight, RegistryObstacle};
 
 use super::Arguments;
-use crate::args::{ClusterArguments, Output, RegistryArguments, choose};
+use crate::args::{ClusterArguments, Output, RegistryArguments};
 use crate::cluster;
 use crate::commands::import::{ImageRegistry, consent};
 use crate::disk::WriteMode;
@@ -60,12 +60,12 @@ pub(super) fn run(arguments: &Arguments, settings: &Settings, output: Output) ->
     };
     render::result(output, &checked, show);
     let is_ready = checked.checks.iter().all(|check| check.passed);
-    choose(is_ready, Outcome::Yes, Outcome::No)
+    Outcome::from(is_ready)
 }
 
 fn show(checked: &CheckedSetup) {
     let rows = checked.checks.iter().map(|check| {
-        let result = choose(check.passed, "ok", "failed");
+        let result = if check.passed { "ok" } else { "failed" };
         Row::from([
             check.part.to_owned(),
             result.to_owned(),

@@ -17,7 +17,7 @@ use validator::{
 
 use self::check::JudgingOptions;
 use self::vulnerabilities::{VulnerabilityArguments, VulnerabilityReport};
-use crate::args::{FindingsArguments, Output, TrustArguments, choose};
+use crate::args::{FindingsArguments, Output, TrustArguments};
 use crate::failure::{Failure, Outcome};
 use crate::review::Checked;
 use crate::trust::PolicyDirectory;
@@ -179,7 +179,7 @@ fn show(summary: &Summary, verdict: ArchiveVerdict) {
 
 /// Notes that the site needs Helm for the charts of an archive.
 pub(super) fn show_helm(included: bool) {
-    let included = choose(included, "yes", "no");
+    let included = if included { "yes" } else { "no" };
     render::line!("needs       helm at the site (included: {included})");
 }
 
@@ -208,7 +208,7 @@ fn show_finding(finding: &Finding) {
     let (id, message) = (finding.id, &finding.message);
     let source = finding.source.as_ref().map(SourcePlace::to_string);
     let place = source.unwrap_or_else(|| finding.place.clone());
-    let colon = choose(place.is_empty(), "", ": ");
+    let colon = if place.is_empty() { "" } else { ": " };
     render::note!("{severity}[{id}]: {place}{colon}{message}");
     render::note!("  hint: {}", finding.fix);
 }

@@ -229,7 +229,7 @@ impl Planner<'_> {
 /// Returns the step as a skipped one.
 fn untaken(step: Step, why: &StepSkipReason) -> Step {
     let state = why.state();
-    let outcome = choose(state == State::Failed, Outcome::No, Outcome::Yes);
+    let outcome = Outcome::from(state != State::Failed);
     Step {
         state,
         why: vec![in_the_way(why, step.planned.action)],

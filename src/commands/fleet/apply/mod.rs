@@ -161,14 +161,13 @@ impl Arguments {
     /// Returns the exceptions that apply in every cluster. Environments may be created, because the names in a reviewed
     /// file are not typing errors.
     pub(super) fn allowed(&self) -> Exceptions {
-        let (allow, refuse_plan) = (Downgrade::Allow, Downgrade::Refuse);
         let Exceptions {
             conflicts,
             unproved,
             ..
         } = self.deploying.allowed();
         Exceptions {
-            downgrade: choose(self.allow_downgrade, allow, refuse_plan),
+            downgrade: choose(self.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
             create: CreateEnvironment::Allow,
             conflicts,
             unproved,

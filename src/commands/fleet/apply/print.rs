@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::request::{
     DeploymentPlan, MemberPlan, PlannedMember, PlannedRemoval, PlannedWork, RolloutRequest,
 };
-use crate::args::choose;
 use crate::commands::blocked::ShownBlocker;
 use crate::commands::fleet::check::WaveTerms;
 use crate::commands::fleet::folded::{ClusterPlan, show_folded};
@@ -277,7 +276,8 @@ impl ClusterTurn {
     fn of(plan: &MemberPlan) -> Self {
         let deployments = plan.deployments.iter().filter(|plan| plan.changes());
         let changes = deployments.map(|plan: &DeploymentPlan| {
-            choose(plan.removes(), "remove ", "").to_owned() + &plan.placed.to_string()
+            let remove = if plan.removes() { "remove " } else { "" };
+            format!("{remove}{}", plan.placed)
         });
         Self {
             name: plan.name.to_string(),

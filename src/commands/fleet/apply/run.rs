@@ -11,7 +11,7 @@ use super::print::{show_plan, shown_plan};
 use super::request::{DeploymentPlan, PlannedMember, RolloutRequest};
 use super::result::FleetApplied;
 use super::{plan_file_changes, write_plan_file};
-use crate::args::{Output, choose};
+use crate::args::Output;
 use crate::commands::blocked::{ShownBlocker, refuse_plan};
 use crate::commands::change::unconfirmed;
 use crate::commands::fleet::arguments::PlanFileMode;
@@ -144,7 +144,7 @@ async fn carry_out(
     let reached = worst(away.map(Failure::outcome));
     if !why.is_empty() {
         let refused = refuse_plan(output, plan, why);
-        return Ok(choose(is_refused, refused, reached));
+        return Ok(if is_refused { refused } else { reached });
     }
     if let PlanFileMode::Write(path) = filing {
         write_plan_file(request, &planned, path, plan)?;

@@ -19,7 +19,7 @@ use self::print::{FleetExport, show_all};
 use self::tools::GitOpsTool;
 use super::reading::{ReadMember, ReadingArguments};
 use super::{Blockers, worst};
-use crate::args::{Output, choose};
+use crate::args::Output;
 use crate::commands::blocked::{ShownBlocker, refuse_plan};
 use crate::failure::{Failure, Outcome};
 
@@ -143,7 +143,7 @@ async fn carry_out(
     if !why.is_empty() {
         let export = FleetExport::of(file, arguments, &clusters);
         let refused = refuse_plan(output, export, why);
-        return Ok(choose(is_refused, refused, reached));
+        return Ok(if is_refused { refused } else { reached });
     }
     if !arguments.dry_run {
         push_all(&clusters, output).await?;

@@ -214,7 +214,7 @@ fn counted(clusters: &[MemberStatus]) -> String {
         .count();
     let all = render::count(clusters.len(), "cluster");
     let is_one = ready == 1 || clusters.len() == 1;
-    let are = choose(is_one, "is", "are");
+    let are = if is_one { "is" } else { "are" };
     let first = format!("{ready} of {all} {are} up to date");
     let states = clusters.iter().flat_map(|cluster| &cluster.deployments);
     let states = states

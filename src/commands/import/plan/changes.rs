@@ -147,7 +147,7 @@ impl Lines {
                 Some(((mark, kind, is_stamped), names)) => {
                     // The line at the place of the first object names all objects of the group.
                     if let Some(names) = names.take() {
-                        let stamped = choose(is_stamped, STAMPED, "");
+                        let stamped = if is_stamped { STAMPED } else { "" };
                         let names = render::list(names);
                         self.push(mark.line(format_args!("{kind} {names}{stamped}")));
                     }
@@ -158,7 +158,7 @@ impl Lines {
 
     /// Adds an object, with a limited number of its changed fields.
     pub(super) fn object(&mut self, object: &PlannedObject, most_fields: usize) {
-        let most_fields = choose(self.is_full(), most_fields, 0);
+        let most_fields = if self.is_full() { most_fields } else { 0 };
         let fields = match fields(object, most_fields) {
             _ if object.is_stamped() => STAMPED.to_owned(),
             fields => fields,

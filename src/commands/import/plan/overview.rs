@@ -94,7 +94,7 @@ fn consent(target: &PlannedTarget, has_id: bool) -> String {
         return "not needed".to_owned();
     };
     let effects = render::count(beyond.lines.len(), "effect");
-    let state = choose(beyond.accepted, "given", "needed");
+    let state = if beyond.accepted { "given" } else { "needed" };
     let id = if has_id && !beyond.accepted {
         format!(": `--accept {}`", beyond.id)
     } else {
@@ -311,7 +311,8 @@ impl Lines {
             ));
         }
         for line in &beyond.lines {
-            let (new, danger) = (choose(line.new, "+", " "), choose(line.danger, "!", " "));
+            let new = if line.new { "+" } else { " " };
+            let danger = if line.danger { "!" } else { " " };
             self.push(format!("    {new}{danger} {}", line.text));
         }
     }

@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use validator::{AcceptedArchive, CheckDepth, SignaturePolicy};
 
 use self::log::Log;
-use crate::args::{Output, SignatureArguments, choose};
+use crate::args::{Output, SignatureArguments};
 use crate::commands::validate::{self, check};
 use crate::failure::{Failure, Outcome};
 use crate::{disk, interrupt, terminal};
@@ -89,10 +89,9 @@ pub(super) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
     let log = Arc::new(Log::new(output, arguments.access_log));
     let pair = Pair::of(&arguments);
     let options = options(&arguments, pair.as_ref())?;
-    let (listen, scheme) = (
-        arguments.listen.clone(),
-        choose(options.tls.is_some(), "https", "http"),
-    );
+    let listen = arguments.listen.clone();
+    let has_tls = options.tls.is_some();
+    let scheme = if has_tls { "https" } else { "http" };
     let judged = JudgedArchives::of(arguments, output, Arc::clone(&log))?;
     raise_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
