@@ -64,15 +64,18 @@ fn violations(schema: &str, value: &Value) -> Vec<String> {
 
 /// Returns the validator of a schema. It is built once, which takes far longer than a validation.
 fn validator(schema: &str) -> Arc<Validator> {
-    static BUILT: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    static VALIDATORS: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     // A test that panics while it builds one leaves none behind.
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut validators = VALIDATORS.lock().unwrap_or_else(PoisonError::into_inner);
     let build = || {
         let schema = serde_json::json!({ "$ref": format!("{BASE}{schema}") });
         let options = jsonschema::options().with_retriever(Committed);
         Arc::new(options.build(&schema).unwrap())
     };
-    built.entry(schema.to_owned()).or_insert_with(build).clone()
+    validators
+        .entry(schema.to_owned())
+        .or_insert_with(build)
+        .clone()
 }
 
 /// Parses the events of `--progress`, and asserts that each line matches its schema.
