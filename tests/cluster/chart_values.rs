@@ -109,7 +109,7 @@ fn assert_advice(site: &Site) {
 #[test]
 fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     let site = site("charts-chosen");
-    let archive = pack(&site, "1.0.0", VALUES);
+    let archive = install_with_schema(&site);
     site.desk
         .write("web.yaml", "{replicas: 2, greeting: from a file}");
     let flags = [
@@ -176,15 +176,15 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     assert_advice(&site);
 }
 
-#[test]
-fn what_the_schema_of_a_chart_refuses_is_told_with_what_to_do_about_values() {
-    let site = site("charts-schema");
+/// Installs a chart with a schema, and returns its archive. Values that the schema rejects are refused with a hint, before
+/// and after the installation.
+fn install_with_schema(site: &Site) -> String {
     let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
     site.desk.write("1.0.0/web/values.schema.json", schema);
-    let archive = pack(&site, "1.0.0", VALUES);
+    let archive = pack(site, "1.0.0", VALUES);
     let is_refused = || {
         let before = site.snapshot();
-        let refused = import(&site, &archive, &["--chart-set", "web:replicas=many"]).failure(1);
+        let refused = import(site, &archive, &["--chart-set", "web:replicas=many"]).failure(1);
         for words in [
             "error: the values of the release prod/web do not match the schema of the chart: web: - at '/replicas': got string, want integer\n",
             "hint: set other values with `--chart-set",
@@ -196,8 +196,9 @@ fn what_the_schema_of_a_chart_refuses_is_told_with_what_to_do_about_values() {
     };
     is_refused();
     // Helm's upgrade has additional options.
-    import(&site, &archive, &[]).success();
+    import(site, &archive, &[]).success();
     is_refused();
+    archive
 }
 
 #[test]

@@ -348,6 +348,7 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     let site = site("charts");
     let before = site.objects_in("prod");
     let first = pack(&site, "1.0.0", VALUES);
+    assert_hindrances_are_said(&site, &first);
 
     let shown = import(&site, &first, &["--dry-run", "--details"]).success();
     for words in [
@@ -477,6 +478,8 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     solution(&site, &["rollback", "shop", "-e", "prod", "--ca-file", &ca]).success();
     let greeting = "{.spec.template.metadata.annotations.greeting}";
     assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
+    assert_failed_version_is_taken_back(&site, &first);
+    assert_other_release_is_kept(&site, &first);
 }
 
 /// Without Helm on the machine, the archive's Helm does the same, but only with a flag, and only if the archive has a
@@ -707,40 +710,34 @@ fn an_operator_has_charts_beside_it_in_two_environments_and_versions() {
     assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
 }
 
-#[test]
-fn a_release_that_others_made_anew_is_theirs() {
-    let site = site("charts-anew");
-    let first = pack(&site, "1.0.0", VALUES);
-    import(&site, &first, &[]).success();
-    helm(&site, &["uninstall", "web", "--wait"]).success();
+/// Another user uninstalls the release, and installs one with its name.
+fn assert_other_release_is_kept(site: &Site, first: &str) {
+    helm(site, &["uninstall", "web", "--wait"]).success();
     let anew = ["install", "web", "1.0.0/web", "--no-hooks", "--set"];
     let values = "command=null,greeting=mine,replicas=0,image.repository=a,image.tag=b";
-    helm(&site, &[&anew[..], &[values]].concat()).success();
+    helm(site, &[&anew[..], &[values]].concat()).success();
 
-    let refused = import(&site, &first, &[]).failure(1);
+    let refused = import(site, first, &[]).failure(1);
     let words = "the release prod/web already exists (revision 1) and was not installed from this";
     assert!(refused.contains(words), "{refused}");
-    solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
-    assert_eq!(statuses(&site), ["deployed"]);
+    solution(site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
+    assert_eq!(statuses(site), ["deployed"]);
 }
 
-#[test]
-fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
-    let site = site("charts-back");
-    let first = pack(&site, "1.0.0", VALUES);
-    import(&site, &first, &[]).success();
+/// Upgrades from 1.0.0, the archive `first`, to a version that does not become ready.
+fn assert_failed_version_is_taken_back(site: &Site, first: &str) {
     let second = pack_with_timeout(
-        &site,
-        "1.1.0",
+        site,
+        "1.2.0",
         &VALUES.replace("command: []", "command: [/nowhere]"),
         "5m",
     );
     // The limit of the whole change applies, not the chart's timeout.
     let began = Instant::now();
-    let failed = import(&site, &second, &["--timeout", "10"]).failure(1);
+    let failed = import(site, &second, &["--timeout", "10"]).failure(1);
     assert!(began.elapsed() < Duration::from_mins(1), "{failed}");
     for words in [
-        "version 1.1.0 did not become ready and was rolled back to version 1.0.0",
+        "version 1.2.0 did not become ready and was rolled back to version 1.0.0",
         "Deployment prod/web",
         "/nowhere",
     ] {
@@ -752,32 +749,33 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
         "{.spec.template.spec.containers[0].command}",
     );
     assert!(!command.contains("nowhere"), "{command}");
-    let now = history(&site).pop().unwrap();
+    let now = history(site).pop().unwrap();
     assert_eq!(now.1, "deployed");
     // The running version equals the recorded one, so Helm does not run.
-    let shown = import(&site, &first, &["--dry-run", "--details"]).success();
+    let shown = import(site, first, &["--dry-run", "--details"]).success();
     assert!(shown.contains("keep release prod/web"), "{shown}");
-    import(&site, &first, &[]).success();
-    assert_eq!(history(&site).pop().unwrap(), now);
+    import(site, first, &[]).success();
+    assert_eq!(history(site).pop().unwrap(), now);
 
     // The plan detects pods that the namespace would reject.
     let level = "pod-security.kubernetes.io/enforce=restricted";
     site.kubectl("default", &["label", "namespace", "prod", level])
         .success();
     let values = VALUES.replace("greeting: hello", "greeting: third");
-    let third = pack(&site, "1.2.0", &values);
-    let planned = import(&site, &third, &["--dry-run"]).failure(1);
+    let third = pack(site, "1.3.0", &values);
+    let planned = import(site, &third, &["--dry-run"]).failure(1);
     let words = "the cluster would reject the pods of Deployment prod/web";
     assert!(planned.contains(words), "{planned}");
+    let unlabel = "pod-security.kubernetes.io/enforce-";
+    site.kubectl("default", &["label", "namespace", "prod", unlabel])
+        .success();
 }
 
-#[test]
-fn what_cannot_be_installed_is_said_before_anything_is_written() {
-    let site = site("charts-refused");
-    let first = pack(&site, "1.0.0", VALUES);
+/// Asserts that a release that cannot be installed is refused before anything is written.
+fn assert_hindrances_are_said(site: &Site, first: &str) {
     let before = site.objects_in("prod");
 
-    let mut command = site.import_command(&first, &["-e", "prod", "--pull-secret", "login"]);
+    let mut command = site.import_command(first, &["-e", "prod", "--pull-secret", "login"]);
     let refused = Answer::from_command(command.env("HELM", "/nowhere/helm")).failure(1);
     assert!(
         refused.contains("program `/nowhere/helm` not found"),
@@ -786,7 +784,7 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
 
     site.apply("{apiVersion: v1, kind: Secret, metadata: {name: web, namespace: prod}, data: {password: YQ==}}")
         .success();
-    let taken = import(&site, &first, &[]).failure(1);
+    let taken = import(site, first, &[]).failure(1);
     assert!(
         taken
             .contains("Secret prod/web already exists and does not belong to the release prod/web"),
@@ -803,13 +801,13 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
     let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}";
     site.desk
         .write(&format!("{theirs}/templates/map.yaml"), map);
-    helm(&site, &["install", "web", theirs]).success();
-    let taken = import(&site, &first, &[]).failure(1);
+    helm(site, &["install", "web", theirs]).success();
+    let taken = import(site, first, &[]).failure(1);
     assert!(
         taken.contains("the release prod/web already exists (revision 1)"),
         "{taken}"
     );
-    helm(&site, &["uninstall", "web"]).success();
+    helm(site, &["uninstall", "web"]).success();
 
     assert_eq!(difference(&before, &site.objects_in("prod")), "");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::common::Answer;
 use crate::site::{Site, variable};
 
-const CRD: &str = "versionservers.example.metalk8s.test";
+pub(crate) const CRD: &str = "versionservers.example.metalk8s.test";
 
 /// Packs 1.1.0 with other text in its CRD, and imports it.
 pub(crate) fn import_with(site: &Site, version: &str, words: &[(&str, &str)]) {

@@ -188,14 +188,28 @@ fn an_object_that_is_gone_is_told_and_made_again() {
     let now = site.field("prod", "secret/web", "{.data.password}");
     assert_eq!(now, password);
     assert_unchanged(&site, &archive);
+    assert_other_object_is_adopted_when_told(&site, &archive);
+}
+
+/// Another user deletes an object of the release, and creates another one with its name.
+fn assert_other_object_is_adopted_when_told(site: &Site, archive: &str) {
+    kubectl(site, &["delete", "configmap/web"]);
+    kubectl(site, &["create", "configmap", "web"]);
+    let (_, told) = status(site);
+    let why = told["why"].as_str().unwrap();
+    assert!(why.starts_with("ConfigMap prod/web was changed"), "{why}");
+    let refused = import(site, archive, &[]).failure(1);
+    let words = "ConfigMap prod/web already exists and does not belong to the release prod/web";
+    assert!(refused.contains(words), "{refused}");
+    import(site, archive, &["--adopt", "objects"]).success();
+    assert_unchanged(site, archive);
 }
 
 #[test]
 fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
     let (site, archive) = site_with_chart("drift-set", &[]);
     let image = site.field("prod", "deployment/web", IMAGE);
-    let evil = ["set", "image", "deployment/web", "web=evil.example/web:1"];
-    kubectl(&site, &[&evil[..], &["--field-manager=mallory"]].concat());
+    assert_reader_is_told(&site);
     let (code, told) = status(&site);
     assert_eq!((code, &told["condition"]), (1, &json!("changed")), "{told}");
     assert_eq!(
@@ -241,41 +255,32 @@ fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
     import(&site, &archive, &force).success();
     assert_eq!(site.field("prod", "deployment/web", IMAGE), image);
     assert_unchanged(&site, &archive);
+    assert_edits_are_taken_back(&site, &archive);
+    assert_forged_managers_hide_nothing(&site, &archive);
+}
 
+/// Reverts changes to a ConfigMap that have a manager, and those that have none.
+fn assert_edits_are_taken_back(site: &Site, archive: &str) {
+    let force = ["--force-conflicts"];
     // `kubectl edit` changes one field, and deletes another one, which then has no manager.
     let edit = r#"{"data": {"greeting": "good day"}}"#;
-    kubectl(&site, &["patch", "configmap/web", "--patch", edit]);
-    let told = diff(&site, &[]).failure(1);
+    kubectl(site, &["patch", "configmap/web", "--patch", edit]);
+    let told = diff(site, &[]).failure(1);
     let words = "! takes over .data.greeting from kubectl-patch\n";
     assert!(told.contains(words), "{told}");
-    import(&site, &archive, &[]).failure(1);
-    import(&site, &archive, &force).success();
+    import(site, archive, &[]).failure(1);
+    import(site, archive, &force).success();
     let remove = r#"[{"op": "remove", "path": "/data/colour"}]"#;
     kubectl(
-        &site,
+        site,
         &["patch", "configmap/web", "--type=json", "--patch", remove],
     );
     let (_, told) = status(&site);
     assert_eq!(told["why"], "ConfigMap prod/web was changed (.data.colour)");
-    import(&site, &archive, &[]).success();
+    import(site, archive, &[]).success();
     let data = site.field("prod", "configmap/web", "{.data}");
     assert_eq!(data, r#"{"colour":"blue","greeting":"hello"}"#);
-    assert_unchanged(&site, &archive);
-}
-
-#[test]
-fn what_somebody_made_anew_under_a_name_is_theirs() {
-    let (site, archive) = site_with_chart("drift-anew", &[]);
-    kubectl(&site, &["delete", "configmap/web"]);
-    kubectl(&site, &["create", "configmap", "web"]);
-    let (_, told) = status(&site);
-    let why = told["why"].as_str().unwrap();
-    assert!(why.starts_with("ConfigMap prod/web was changed"), "{why}");
-    let refused = import(&site, &archive, &[]).failure(1);
-    let words = "ConfigMap prod/web already exists and does not belong to the release prod/web";
-    assert!(refused.contains(words), "{refused}");
-    import(&site, &archive, &["--adopt", "objects"]).success();
-    assert_unchanged(&site, &archive);
+    assert_unchanged(site, archive);
 }
 
 #[test]
@@ -316,23 +321,21 @@ spec:
 }
 
 /// Field managers choose their own names, so a dry run does not rely on them.
-#[test]
-fn what_is_written_under_helms_own_name_is_found_by_a_trial() {
-    let (site, archive) = site_with_chart("drift-forged", &[]);
+fn assert_forged_managers_hide_nothing(site: &Site, archive: &str) {
     let edit = r#"{"data": {"greeting": "good day"}}"#;
     let patch = ["patch", "configmap/web", "--patch", edit];
-    kubectl(&site, &[&patch[..], &["--field-manager=mallory"]].concat());
+    kubectl(site, &[&patch[..], &["--field-manager=mallory"]].concat());
     let nobodys = r#"[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]"#;
     let patch = ["patch", "configmap/web", "--type=json", "--patch", nobodys];
-    kubectl(&site, &patch);
+    kubectl(site, &patch);
     let (code, told) = status(&site);
     assert_eq!(code, 1, "{told}");
     assert_eq!(
         told["why"],
         "ConfigMap prod/web was changed (.data.greeting)"
     );
-    import(&site, &archive, &["--force-conflicts"]).success();
-    assert_unchanged(&site, &archive);
+    import(site, archive, &["--force-conflicts"]).success();
+    assert_unchanged(site, archive);
 
     let forged = "apiVersion: v1
 kind: ConfigMap
@@ -351,30 +354,28 @@ data: {greeting: evil, colour: blue}
     ];
     let file = site.desk.path("forged.yaml");
     let file = ["--filename", file.to_str().unwrap()];
-    kubectl(&site, &[&apply[..], &file].concat());
-    let told = diff(&site, &[]).failure(1);
+    kubectl(site, &[&apply[..], &file].concat());
+    let told = diff(site, &[]).failure(1);
     assert!(told.contains("change ConfigMap prod/web"), "{told}");
-    import(&site, &archive, &[]).success();
+    import(site, archive, &[]).success();
     let greeting = site.field("prod", "configmap/web", "{.data.greeting}");
     assert_eq!(greeting, "hello");
-    assert_unchanged(&site, &archive);
+    assert_unchanged(site, archive);
 }
 
-/// A user without write access gets the same report, computed from managed fields.
-#[test]
-fn who_may_only_read_is_told_what_others_changed() {
-    let (site, _) = site_with_chart("drift-reader", &[]);
+/// Sets an image as `mallory`. A user without write access gets the same report, computed from managed fields.
+fn assert_reader_is_told(site: &Site) {
     let all = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"] }]);
     let reader = site.create_account_with_rules("reader", &all);
     let ask = |arguments: &[&str]| {
         let kubeconfig = ["--kubeconfig", &reader];
-        solution(&site, &[arguments, &kubeconfig].concat())
+        solution(site, &[arguments, &kubeconfig].concat())
     };
     eventually("everything runs", || {
         (ask(&["status"]).code == 0).then_some(())
     });
     let evil = ["set", "image", "deployment/web", "web=evil.example/web:1"];
-    kubectl(&site, &[&evil[..], &["--field-manager=mallory"]].concat());
+    kubectl(site, &[&evil[..], &["--field-manager=mallory"]].concat());
     let told = ask(&["status"]).failure(1);
     assert!(told.contains("was changed by mallory"), "{told}");
 }

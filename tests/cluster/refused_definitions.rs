@@ -163,57 +163,47 @@ fn assert_rejected_by_server(site: &Site, definition: &str, change: impl FnOnce(
 }
 
 #[test]
-fn an_operators_definition_that_only_the_api_server_rejects_changes_nothing() {
-    let site = Site::new("rejected-operator");
-    let faulty = [(
-        "maximum: 10",
-        "maximum: 10\n                  default: many",
-    )];
-    definitions::import_with(&site, "1.2.0", &faulty);
-    let definition = "versionservers.example.metalk8s.test";
-    assert_rejected_by_server(&site, definition, || {
-        definitions::activate(&site, "1.2.0", &[])
-    });
-}
+fn a_definition_that_only_the_api_server_rejects_changes_nothing() {
+    let site = charts::site("rejected");
+    assert_operators_definition_is_rejected(&site);
+    assert_migrated_definition_is_rejected(&site);
 
-/// The API server accepts the final form of a migrated definition only after the migration. A form with the old and the
-/// new API versions is dry-run instead, also if no object has to be rewritten.
-#[test]
-fn a_migrated_definition_that_only_the_api_server_rejects_changes_nothing() {
-    let site = Site::new("rejected-migration");
-    let version = "    - name: v1alpha1\n";
-    let further = format!(
-        "    - name: v1beta1\n      served: true\n      storage: false\n      schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}\n{version}"
-    );
-    definitions::import_with(&site, "1.2.0", &[(version, &further)]);
-    definitions::activate(&site, "1.2.0", &[]).success();
-    let faulty = [(
-        "maximum: 10",
-        "maximum: 10\n                  default: many",
-    )];
-    definitions::import_with(&site, "1.3.0", &faulty);
-    let definition = "versionservers.example.metalk8s.test";
-    assert_rejected_by_server(&site, definition, || {
-        definitions::activate(&site, "1.3.0", &["--migrate"])
-    });
-}
-
-#[test]
-fn a_manifest_sets_definition_that_only_the_api_server_rejects_changes_nothing() {
-    let site = Site::new("rejected-set");
-    site.create_environment("prod");
     let set = releases::release("hello", "one") + &definition("{strategy: None}", FAULTY);
     let faulty = releases::pack(&site, "1.0.0", releases::OWN, &set);
     assert_rejected_by_server(&site, "widgets.shop.test", || {
         releases::import(&site, &faulty, &[])
     });
-}
 
-#[test]
-fn a_charts_definition_that_only_the_api_server_rejects_changes_nothing() {
-    let site = charts::site("rejected-chart");
-    let faulty = charts_definitions::pack(&site, "1.0.0", FAULTY, "size: 1");
+    let faulty = charts_definitions::pack(&site, "1.1.0", FAULTY, "size: 1");
     assert_rejected_by_server(&site, "widgets.charts.example.test", || {
         charts::import(&site, &faulty, &[])
+    });
+}
+
+/// Changes a field of the example's CRD to one with a default of another type.
+const FAULTY_FIELD: [(&str, &str); 1] = [(
+    "maximum: 10",
+    "maximum: 10\n                  default: many",
+)];
+
+fn assert_operators_definition_is_rejected(site: &Site) {
+    definitions::import_with(site, "1.2.0", &FAULTY_FIELD);
+    assert_rejected_by_server(site, definitions::CRD, || {
+        definitions::activate(site, "1.2.0", &[])
+    });
+}
+
+/// The API server accepts the final form of a migrated definition only after the migration. A form with the old and the
+/// new API versions is dry-run instead, also if no object has to be rewritten.
+fn assert_migrated_definition_is_rejected(site: &Site) {
+    let version = "    - name: v1alpha1\n";
+    let further = format!(
+        "    - name: v1beta1\n      served: true\n      storage: false\n      schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}\n{version}"
+    );
+    definitions::import_with(site, "1.3.0", &[(version, &further)]);
+    definitions::activate(site, "1.3.0", &[]).success();
+    definitions::import_with(site, "1.4.0", &FAULTY_FIELD);
+    assert_rejected_by_server(site, definitions::CRD, || {
+        definitions::activate(site, "1.4.0", &["--migrate"])
     });
 }
