@@ -238,12 +238,16 @@ fn an_upgrade_that_is_refused_half_way_is_told_and_completes_when_it_is_run_agai
             .is_empty()
             .then_some(())
     });
-    eventually("only the pods that were there are", || {
-        (pods(&site, "prod") == running).then_some(())
-    });
+    let await_former_pods = || {
+        eventually("only the pods that were there are", || {
+            (pods(&site, "prod") == running).then_some(())
+        });
+    };
+    await_former_pods();
     let failed = import(&site, &second, &SHORT);
     let words = "was rolled back to version 1.0.0";
     assert!(failed.stderr.contains(words), "{failed:?}");
+    await_former_pods();
     assert_refused_upgrade_completes(&site);
 }
 
