@@ -275,7 +275,7 @@ fn assert_edits_are_taken_back(site: &Site, archive: &str) {
         site,
         &["patch", "configmap/web", "--type=json", "--patch", remove],
     );
-    let (_, told) = status(&site);
+    let (_, told) = status(site);
     assert_eq!(told["why"], "ConfigMap prod/web was changed (.data.colour)");
     import(site, archive, &[]).success();
     let data = site.field("prod", "configmap/web", "{.data}");
@@ -328,7 +328,7 @@ fn assert_forged_managers_hide_nothing(site: &Site, archive: &str) {
     let nobodys = r#"[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]"#;
     let patch = ["patch", "configmap/web", "--type=json", "--patch", nobodys];
     kubectl(site, &patch);
-    let (code, told) = status(&site);
+    let (code, told) = status(site);
     assert_eq!(code, 1, "{told}");
     assert_eq!(
         told["why"],
