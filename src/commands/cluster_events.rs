@@ -75,7 +75,8 @@ fn print_event(event: &Event, waiting: &Waiting, output: Output) {
         return waiting.note(&format!("waiting: {}", failure::in_words(held)));
     }
     let lines = lines_of(event);
-    if lines.is_empty() {
+    // A push has its own bar, which replaces a spinner.
+    if lines.is_empty() && !matches!(event, Event::Pushing { .. }) {
         return;
     }
     waiting.clear();
