@@ -63,3 +63,53 @@ impl PlanDifferences {
         (self.has_others || !self.objects.is_empty()).then_some(self.objects)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn differences(compare: impl FnOnce(&mut PlanDifferences)) -> Option<Vec<String>> {
+        let mut differences = PlanDifferences::default();
+        compare(&mut differences);
+        differences.names()
+    }
+
+    #[test]
+    fn equal_plans_do_not_differ() {
+        let objects = BTreeMap::from([("Service a".to_owned(), 1)]);
+        let names = differences(|all| {
+            all.compare_objects(&objects, &objects.clone());
+            all.compare_entries(&[1], &[1], ToString::to_string);
+            all.compare_part("the version", &1, &1);
+            all.compare_rest("notes", "notes");
+        });
+        assert_eq!(names, None);
+    }
+
+    #[test]
+    fn added_changed_and_removed_objects_are_named_before_other_parts() {
+        let plan = |entries: &[(&str, u8)]| -> BTreeMap<String, u8> {
+            let entries = entries.iter();
+            entries
+                .map(|(name, at)| ((*name).to_owned(), *at))
+                .collect()
+        };
+        let shown = plan(&[("changed", 1), ("equal", 1), ("removed", 1)]);
+        let now = plan(&[("added", 1), ("changed", 2), ("equal", 1)]);
+        let names = differences(|all| {
+            all.compare_part("the version", &1, &2);
+            all.compare_objects(&shown, &now);
+        });
+        let expected = ["added", "changed", "removed", "the version"];
+        assert_eq!(names, Some(expected.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn new_entries_are_named_and_removed_ones_only_count() {
+        let name = |entry: &u8| format!("blocker {entry}");
+        let names = differences(|all| all.compare_entries(&[1], &[1, 2], name));
+        assert_eq!(names, Some(vec!["blocker 2".to_owned()]));
+        let names = differences(|all| all.compare_entries(&[1, 2], &[1], name));
+        assert_eq!(names, Some(Vec::new()));
+    }
+}
