@@ -13,9 +13,9 @@
 //! - `hub` is the cluster from which a fleet is changed.
 //! - `helm_proxy` is the proxy between Helm and the API server, and `renderer` is the post-renderer that Helm calls.
 //! - `choices` resolves what a site and a user have chosen: parameters, chart values, patches and workload settings.
-//! - `objects` computes the desired objects: of operators, manifest sets and charts.
+//! - `objects` computes the desired objects of operators, manifest sets and charts, and which others are removed.
 //! - `status` reports the state of a site.
-//! - `decide` decides which objects are written and removed, and which of them need consent or further rights.
+//! - `decide` combines these into one decision: what is written and removed, and what needs consent or further rights.
 //! - `member` describes a cluster of a fleet.
 //! - `plan` shows decisions to users and programs, and stores them in files.
 //! - `apply` writes to the cluster and waits.
@@ -85,14 +85,15 @@ pub use plan::fleet_file::{
     ReplannedCluster,
 };
 pub use plan::handover::{Handover, HandoverProblem, LeftSecret, Overlap, leave_to_first};
+pub use plan::imported::{CheckedArchive, ImportedVersion};
 pub use plan::offline::{ConfigurableParts, SiteCompared, SiteProblem, compare_site, like_named};
 pub use plan::outline::{DefinedResource, DefinedVersion, VersionOutline};
 pub use plan::render::{
-    ImaginedSite, ManifestSource, ManifestsOrObstacles, RenderedManifest, RenderedManifests,
+    ImaginedSite, ManifestSource, ManifestsOrBlockers, RenderedManifest, RenderedManifests,
     SecretValues,
 };
 pub use plan::summary::{
-    PlanSummary, PlannedBeyond, PlannedDefault, PlannedHelm, PlannedLaterPods, PlannedLine,
+    PlanSummary, PlannedDefault, PlannedEffects, PlannedHelm, PlannedLaterPods, PlannedLine,
     PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget,
 };
 pub use plan::versions::{

@@ -199,9 +199,9 @@ impl RenderSetup<'_> {
             self.remark(release, ChartRemark::Differs(place), found);
         }
         let namespace = self.namespace(chart).as_str();
-        let beyond = rendered::reaches_out(&objects, namespace);
-        if with.set.is_none() && beyond != ExternalParts::default() {
-            self.remark(release, ChartRemark::ReachesOut(beyond), found);
+        let external = rendered::reaches_out(&objects, namespace);
+        if with.set.is_none() && external != ExternalParts::default() {
+            self.remark(release, ChartRemark::ReachesOut(external), found);
         }
         let size = chart
             .chart

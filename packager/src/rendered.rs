@@ -97,7 +97,7 @@ pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> Extern
     let values = || objects.iter().map(|object| &object.value);
     let kinds = ObjectKinds::new(values().filter(|object| rules::is_definition(object)));
     let own = BTreeSet::from([namespace]);
-    let beyond = values().filter(|object| kinds.reaches_out(object, &own));
+    let external = values().filter(|object| kinds.reaches_out(object, &own));
     let title = |object: &Value| {
         let shown = |pointer| manifests::display_text(manifests::text(object, pointer));
         format!("{} {}", shown("/kind"), shown("/metadata/name"))
@@ -109,7 +109,7 @@ pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> Extern
         .flatten()
         .filter_map(|right| right.danger().map(|danger| danger.words));
     ExternalParts {
-        objects: beyond.map(title).collect(),
+        objects: external.map(title).collect(),
         dangers: dangers.collect(),
     }
 }

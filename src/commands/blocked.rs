@@ -7,7 +7,7 @@ use importer::{Blocker, RemovalBlocked, Use};
 use rules::catalogue::Severity;
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::PruneObstacle;
+use store::PruneBlocker;
 use validator::{Finding, Report};
 
 use crate::args::Output;
@@ -21,13 +21,17 @@ pub(crate) struct BlockedPlan<P> {
     plan: P,
     /// The blockers.
     #[schemars(length(min = 1))]
-    obstacles: Vec<ShownBlocker>,
+    #[serde(rename = "obstacles")]
+    blockers: Vec<ShownBlocker>,
 }
 
 impl<P> BlockedPlan<P> {
-    fn new(plan: P, obstacles: impl IntoIterator<Item = impl Into<ShownBlocker>>) -> Self {
-        let obstacles = obstacles.into_iter().map(Into::into).collect();
-        Self { plan, obstacles }
+    pub(super) fn new(
+        plan: P,
+        blockers: impl IntoIterator<Item = impl Into<ShownBlocker>>,
+    ) -> Self {
+        let blockers = blockers.into_iter().map(Into::into).collect();
+        Self { plan, blockers }
     }
 }
 
@@ -40,28 +44,28 @@ pub(crate) struct ShownBlocker {
     /// How to resolve it.
     pub(super) fix: String,
     /// The same as data. It is missing if the blocker has no id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) obstacle: Option<Box<Blocker>>,
+    #[serde(rename = "obstacle", skip_serializing_if = "Option::is_none")]
+    pub(super) blocker: Option<Box<Blocker>>,
 }
 
 impl From<&Blocker> for ShownBlocker {
-    fn from(obstacle: &Blocker) -> Self {
+    fn from(blocker: &Blocker) -> Self {
         Self {
-            message: obstacle.to_string(),
-            fix: failure::fix(obstacle),
-            obstacle: Some(Box::new(obstacle.clone())),
+            message: blocker.to_string(),
+            fix: failure::fix(blocker),
+            blocker: Some(Box::new(blocker.clone())),
         }
     }
 }
 
-impl From<&store::RegistryObstacle> for ShownBlocker {
-    fn from(obstacle: &store::RegistryObstacle) -> Self {
-        Self::from(&Blocker::from(obstacle.clone()))
+impl From<&store::RegistryBlocker> for ShownBlocker {
+    fn from(blocker: &store::RegistryBlocker) -> Self {
+        Self::from(&Blocker::from(blocker.clone()))
     }
 }
 
-impl From<&PruneObstacle> for ShownBlocker {
-    fn from(why: &PruneObstacle) -> Self {
+impl From<&PruneBlocker> for ShownBlocker {
+    fn from(why: &PruneBlocker) -> Self {
         Self::new(why.to_string(), failure::unprunable(why))
     }
 }
@@ -77,14 +81,14 @@ impl ShownBlocker {
         Self {
             message: message.into(),
             fix: fix.into(),
-            obstacle: None,
+            blocker: None,
         }
     }
 
     /// Returns true if the blocker is a missing permission of this user.
     fn is_right(&self) -> bool {
-        let obstacle = self.obstacle.as_deref();
-        obstacle.is_some_and(|obstacle| obstacle.missing_right().is_some())
+        let blocker = self.blocker.as_deref();
+        blocker.is_some_and(|blocker| blocker.missing_right().is_some())
     }
 
     /// Returns the errors in the report of an archive as blockers.
@@ -99,8 +103,8 @@ impl ShownBlocker {
     }
 
     /// Returns the blocker, with the flag that overrides it if there is one.
-    pub(super) fn of(obstacle: &Blocker, can_be_forced: bool, forced: &str) -> Self {
-        let mut in_the_way = Self::from(obstacle);
+    pub(super) fn of(blocker: &Blocker, can_be_forced: bool, forced: &str) -> Self {
+        let mut in_the_way = Self::from(blocker);
         if can_be_forced {
             in_the_way.fix = format!("{}; {forced}", in_the_way.fix);
         }
@@ -111,7 +115,7 @@ impl ShownBlocker {
 impl From<&Failure> for ShownBlocker {
     fn from(failure: &Failure) -> Self {
         Self {
-            obstacle: failure.obstacle().map(Box::new),
+            blocker: failure.blocker().map(Box::new),
             ..Self::new(failure.in_one_line(), failure.next_step())
         }
     }
@@ -121,11 +125,11 @@ impl From<&Failure> for ShownBlocker {
 pub(super) fn refuse_plan<P: Serialize>(
     output: Output,
     plan: P,
-    obstacles: impl IntoIterator<Item = impl Into<ShownBlocker>>,
+    blockers: impl IntoIterator<Item = impl Into<ShownBlocker>>,
 ) -> Outcome {
-    let refused = BlockedPlan::new(plan, obstacles);
+    let refused = BlockedPlan::new(plan, blockers);
     render::result(output, &refused, |refused| {
-        show_unchanged(&refused.obstacles);
+        show_unchanged(&refused.blockers);
     });
     Outcome::No
 }
@@ -134,38 +138,38 @@ pub(super) fn refuse_plan<P: Serialize>(
 pub(super) fn report_blockers<P: Serialize>(
     output: Output,
     checked: P,
-    obstacles: impl IntoIterator<Item = impl Into<ShownBlocker>>,
+    blockers: impl IntoIterator<Item = impl Into<ShownBlocker>>,
 ) -> Outcome {
-    let refused = BlockedPlan::new(checked, obstacles);
+    let refused = BlockedPlan::new(checked, blockers);
     render::result(output, &refused, |refused| {
-        show_blockers(&refused.obstacles, "");
+        show_blockers(&refused.blockers, "");
     });
     Outcome::No
 }
 
 /// Shows all blockers, and the blocked operation, such as ` of a push`.
-pub(super) fn show_blockers(obstacles: &[ShownBlocker], what: &str) {
-    let obstacles = show_each(obstacles);
-    render::note!("{obstacles} found{what}");
+pub(super) fn show_blockers(blockers: &[ShownBlocker], what: &str) {
+    let blockers = show_each(blockers);
+    render::note!("{blockers} found{what}");
 }
 
 /// Shows all blockers of a change that was not made.
-fn show_unchanged(obstacles: &[ShownBlocker]) {
-    let obstacles = show_each(obstacles);
-    render::note!("nothing was changed: {obstacles} found");
+fn show_unchanged(blockers: &[ShownBlocker]) {
+    let blockers = show_each(blockers);
+    render::note!("nothing was changed: {blockers} found");
 }
 
-/// Shows each obstacle with its fix, and missing rights together. Returns their number in words.
-fn show_each(obstacles: &[ShownBlocker]) -> String {
+/// Shows each blocker with its fix, and missing rights together. Returns their number in words.
+fn show_each(blockers: &[ShownBlocker]) -> String {
     let (rights, others): (Vec<_>, Vec<_>) =
-        obstacles.iter().partition(|obstacle| obstacle.is_right());
+        blockers.iter().partition(|blocker| blocker.is_right());
     let (rights, others) = match rights.as_slice() {
-        [_] => (Vec::new(), obstacles.iter().collect()),
+        [_] => (Vec::new(), blockers.iter().collect()),
         _ => (rights, others),
     };
-    for obstacle in &others {
-        render::note!("error: {}", obstacle.message);
-        render::note!("hint: {}", obstacle.fix);
+    for blocker in &others {
+        render::note!("error: {}", blocker.message);
+        render::note!("hint: {}", blocker.fix);
     }
     if !rights.is_empty() {
         render::note!("error: {} rights are missing", rights.len());
@@ -187,7 +191,7 @@ pub(crate) struct BlockedRemoval<'a> {
     error: String,
     /// Always empty: the blockers are the causes.
     causes: [&'a str; 0],
-    /// The fix of each obstacle.
+    /// The fix of each blocker.
     #[schemars(length(min = 1))]
     hints: Vec<&'a str>,
     /// Always `no`.
@@ -195,7 +199,8 @@ pub(crate) struct BlockedRemoval<'a> {
     answer: &'static str,
     /// The blockers.
     #[schemars(length(min = 1))]
-    obstacles: &'a [ShownBlocker],
+    #[serde(rename = "obstacles")]
+    blockers: &'a [ShownBlocker],
     /// Every object that uses what the command would remove.
     uses: &'a [Use],
 }
@@ -205,27 +210,27 @@ pub(super) fn separate_blocked<T>(
     removed: Result<T, importer::Error>,
 ) -> Result<Result<T, Box<RemovalBlocked>>, importer::Error> {
     match removed {
-        Err(importer::Error::Hindered(hindered)) => Ok(Err(hindered)),
+        Err(importer::Error::Blocked(blocked)) => Ok(Err(blocked)),
         removed => removed.map(Ok),
     }
 }
 
 /// Reports why a removal is blocked, with the flag that overrides it.
-pub(super) fn refuse_removal(output: Output, hindered: &RemovalBlocked, forced: &str) -> Outcome {
-    let obstacles = hindered.obstacles.iter();
-    let in_the_way = |obstacle: &Blocker| ShownBlocker::of(obstacle, obstacle.is_use(), forced);
-    let obstacles: Vec<ShownBlocker> = obstacles.map(in_the_way).collect();
+pub(super) fn refuse_removal(output: Output, blocked: &RemovalBlocked, forced: &str) -> Outcome {
+    let blockers = blocked.blockers.iter();
+    let in_the_way = |blocker: &Blocker| ShownBlocker::of(blocker, blocker.is_use(), forced);
+    let blockers: Vec<ShownBlocker> = blockers.map(in_the_way).collect();
     let kept = BlockedRemoval {
-        error: hindered.to_string(),
+        error: blocked.to_string(),
         causes: [],
-        hints: obstacles
+        hints: blockers
             .iter()
-            .map(|obstacle| obstacle.fix.as_str())
+            .map(|blocker| blocker.fix.as_str())
             .collect(),
         answer: "no",
-        obstacles: &obstacles,
-        uses: &hindered.uses,
+        blockers: &blockers,
+        uses: &blocked.uses,
     };
-    render::result(output, &kept, |kept| show_unchanged(kept.obstacles));
+    render::result(output, &kept, |kept| show_unchanged(kept.blockers));
     Outcome::No
 }

@@ -43,7 +43,7 @@ where
             let dry = change.dry();
             let plan = match act(&dry).await? {
                 Ok(plan) => plan,
-                Err(hindered) => return Ok(ConfirmedRemoval::Blocked(hindered)),
+                Err(blocked) => return Ok(ConfirmedRemoval::Blocked(blocked)),
             };
             if output == Output::Human {
                 show(&plan);
@@ -61,7 +61,7 @@ where
         }
         Ok(match act(change).await? {
             Ok(done) => ConfirmedRemoval::Done(done),
-            Err(hindered) => ConfirmedRemoval::Blocked(hindered),
+            Err(blocked) => ConfirmedRemoval::Blocked(blocked),
         })
     };
     remove::<_, Failure>(removal, output, confirm)

@@ -91,7 +91,7 @@ impl ProgressState {
             }
             Event::Pushed => Stage::Pushed,
             Event::Rollout(_) if self.stage != Stage::Restoring => Stage::Rollout,
-            Event::Standing(_) | Event::Release { .. } if self.stage != Stage::Restoring => {
+            Event::ObjectStatus(_) | Event::Release { .. } if self.stage != Stage::Restoring => {
                 Stage::Settling
             }
             Event::RollingBack { .. } => Stage::Restoring,
@@ -113,7 +113,7 @@ impl ProgressState {
             | Event::Behind { .. }
             | Event::Restart { .. }
             | Event::Rollout(_)
-            | Event::Standing(_)
+            | Event::ObjectStatus(_)
             | Event::Release { .. }
             | Event::Refused { .. }
             | Event::Unproved { .. }

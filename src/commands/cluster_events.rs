@@ -62,7 +62,7 @@ fn is_reported(event: &Event) -> bool {
         | Event::Pulling { .. }
         | Event::Unproved { .. }
         | Event::Rollout(_)
-        | Event::Standing(_)
+        | Event::ObjectStatus(_)
         | Event::Release { .. }
         | Event::Refused { .. }
         | Event::RollingBack { .. } => true,
@@ -90,7 +90,7 @@ fn print_event(event: &Event, waiting: &Waiting, output: Output) {
 /// Describes the awaited condition while this is the last event.
 fn awaited_state(event: &Event) -> Option<String> {
     Some(match event {
-        Event::Rollout(standing) | Event::Standing(standing) => describe_standing(standing),
+        Event::Rollout(status) | Event::ObjectStatus(status) => describe_status(status),
         Event::Migrated { crd, done, total } => describe_migration(crd, *done, *total),
         Event::Pulling {
             image,
@@ -114,10 +114,10 @@ fn on_architecture(architecture: Option<&str>) -> String {
 }
 
 /// Describes an object that is waited for: `waiting for Job prod/setup: it has not completed`, or that it is ready.
-fn describe_standing(standing: &ObjectStatus) -> String {
-    match standing.state {
-        Readiness::Ready => standing.to_string(),
-        Readiness::Pending(_) | Readiness::Failed(_) => format!("waiting for {standing}"),
+fn describe_status(status: &ObjectStatus) -> String {
+    match status.state {
+        Readiness::Ready => status.to_string(),
+        Readiness::Pending(_) | Readiness::Failed(_) => format!("waiting for {status}"),
     }
 }
 
@@ -190,7 +190,7 @@ fn lines_of(event: &Event) -> Vec<String> {
         | Event::Waiting(_)
         | Event::Overtaken
         | Event::Rollout(_)
-        | Event::Standing(_) => Vec::new(),
+        | Event::ObjectStatus(_) => Vec::new(),
     }
 }
 

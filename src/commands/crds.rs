@@ -2,13 +2,13 @@
 //! separately from the deployments in environments.
 
 use clap::{Args, Subcommand};
-use importer::{AdoptionPolicy, Change, Goal, Migrate, Verb};
+use importer::{AdoptionPolicy, Change, Goal, ImportedVersion, Migrate, Verb};
 use schemas::{SolutionName, Version};
 
 use super::blocked::separate_blocked;
 use super::change::{UseArguments, undo};
 use super::import;
-use super::imported_version::{ImportedVersion, ImportedVersionArguments};
+use super::imported_version::ImportedVersionArguments;
 use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};

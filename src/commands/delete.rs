@@ -88,7 +88,7 @@ async fn delete(
     if output == Output::Human {
         show(&plan);
     }
-    if !plan.obstacles.is_empty() {
+    if !plan.blockers.is_empty() {
         return Ok(refuse_plan(output, &plan, in_the_way(&plan)));
     }
     if change.dry_run {
@@ -155,11 +155,11 @@ fn in_the_way(plan: &Deletion) -> Vec<ShownBlocker> {
         "to delete it anyway, use `--even-if-used {}`",
         plan.solution
     );
-    let in_the_way = |obstacle: &Blocker| {
-        let can_be_forced = matches!(obstacle, Blocker::Used { .. });
-        ShownBlocker::of(obstacle, can_be_forced, &forced)
+    let in_the_way = |blocker: &Blocker| {
+        let can_be_forced = matches!(blocker, Blocker::Used { .. });
+        ShownBlocker::of(blocker, can_be_forced, &forced)
     };
-    plan.obstacles.iter().map(in_the_way).collect()
+    plan.blockers.iter().map(in_the_way).collect()
 }
 
 /// Undeploy a Solution from an environment

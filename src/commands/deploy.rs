@@ -3,15 +3,15 @@
 
 use clap::Args;
 use importer::{
-    AskedParameters, Authority, ChosenBefore, Downgrade, Goal, PullLogin, ReceiptPosition, Request,
-    Revision, RollbackTarget, Target, Verb, WayBack,
+    Authority, Downgrade, ImportedVersion, ReceiptPosition, Request, Revision, RollbackTarget,
+    Verb, WayBack,
 };
 use kubernetes::Cluster;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 
 use super::blocked::{refuse_removal, separate_blocked};
 use super::import::{self, PlanAction, ProofArguments, TargetArguments};
-use super::imported_version::{ImportedVersion, ImportedVersionArguments};
+use super::imported_version::ImportedVersionArguments;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events, render};
@@ -172,7 +172,7 @@ fn request(
     back: WayBack,
     kept: &ImportedVersion,
 ) -> Result<Request, Failure> {
-    let goal = goal(&arguments.environment, back);
+    let goal = back.goal(&arguments.environment);
     let pull_registry = Some(kept.pull_registry.clone());
     let mut request =
         import::goal_request(goal, &kept.registry, pull_registry, &arguments.kept.turn)?;
@@ -181,24 +181,6 @@ fn request(
     request.allowed.downgrade = Downgrade::Allow;
     request.allowed.unproved = arguments.proving.unproved();
     Ok(request)
-}
-
-/// Returns the goal to run an earlier revision in an environment again. Values that a fleet sets are kept.
-pub(super) fn goal(environment: &EnvironmentName, back: WayBack) -> Goal {
-    let secret = back.pull_secret;
-    Goal::Deployed(Target {
-        environment: environment.clone(),
-        namespace: Some(back.namespace),
-        pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
-        parameters: Box::new(AskedParameters {
-            before: ChosenBefore::As {
-                values: back.parameters,
-                secret: back.secret,
-            },
-            ..AskedParameters::default()
-        }),
-        fleet: None,
-    })
 }
 
 /// Describes the target of a rollback, and how it was found.

@@ -238,8 +238,8 @@ pub(crate) struct ShownComparison<'a> {
     /// The objects that differ.
     objects: Vec<DifferentObject<'a>>,
     /// The blockers that prevented further comparison.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    obstacles: Vec<ShownBlocker>,
+    #[serde(rename = "obstacles", skip_serializing_if = "Vec::is_empty")]
+    blockers: Vec<ShownBlocker>,
 }
 
 /// An object that differs.
@@ -279,11 +279,7 @@ impl<'a> From<&'a Comparison> for ShownComparison<'a> {
                 .iter()
                 .map(DifferentObject::from)
                 .collect(),
-            obstacles: comparison
-                .obstacles
-                .iter()
-                .map(ShownBlocker::from)
-                .collect(),
+            blockers: comparison.blockers.iter().map(ShownBlocker::from).collect(),
         }
     }
 }
@@ -292,7 +288,7 @@ impl<'a> From<&'a Comparison> for ShownComparison<'a> {
 fn show_all(environment: &EnvironmentName, found: &[Comparison], output: Output) -> Outcome {
     let comparisons: Vec<ShownComparison> = found.iter().map(ShownComparison::from).collect();
     let differs = comparisons.iter().any(|one| !one.objects.is_empty());
-    let untold = comparisons.iter().any(|one| !one.obstacles.is_empty());
+    let untold = comparisons.iter().any(|one| !one.blockers.is_empty());
     let all = DiffResult {
         environment,
         differs,
@@ -319,11 +315,11 @@ fn show_one(one: &ShownComparison) {
         diff_of(object);
         warnings(object).iter().for_each(render::line);
     }
-    for obstacle in &one.obstacles {
-        render::note!("error: {}", obstacle.message);
-        render::note!("hint: {}", obstacle.fix);
+    for blocker in &one.blockers {
+        render::note!("error: {}", blocker.message);
+        render::note!("hint: {}", blocker.fix);
     }
-    if !one.obstacles.is_empty() {
+    if !one.blockers.is_empty() {
         return render::note!("{solution}{namespace}: cannot compare");
     }
     match one.objects.len() {

@@ -5,14 +5,14 @@
 use std::path::Path;
 
 use clap::Args;
-use importer::{HeldSite, Request};
+use importer::{HeldSite, ImportedVersion, Request};
 use kubernetes::Cluster;
 use registry::{Client, RegistryAddress};
 use schemas::{Digest, SolutionId, SolutionName, Version};
 use store::{Record, RegistryArchive};
 use validator::{AcceptedArchive, Report};
 
-use super::import::{self, CheckedArchive, Connections, PlanArguments, SignerArguments};
+use super::import::{self, Connections, PlanArguments, SignerArguments};
 use super::validate::{self, check};
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, ProgressArguments,
@@ -137,16 +137,6 @@ impl ImportedVersionArguments {
     }
 }
 
-/// An imported version, with its archive.
-pub(super) struct ImportedVersion {
-    pub(super) archive: CheckedArchive,
-    /// The client of the registry that contains it.
-    pub(super) client: Client,
-    pub(super) registry: RegistryAddress,
-    /// The name that nodes use for the registry.
-    pub(super) pull_registry: RegistryAddress,
-}
-
 /// Reads the archive of an imported version; without a version, of the newest one. None if it is not accepted, which
 /// the program has reported.
 pub(super) async fn read_imported_version(
@@ -196,17 +186,9 @@ async fn check_record(
     site: &HeldSite,
     client: impl FnOnce(&RegistryAddress, &HeldSite) -> Result<Client, Failure>,
 ) -> Result<Result<ImportedVersion, Box<Report>>, Failure> {
-    let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
-    let client = client(&registry, site)?;
+    let client = client(&record.registry()?, site)?;
     let scratch = environment::scratch();
-    let report = store::check(&client, record, &scratch, interrupt::cancel()).await?;
-    let findings = report.findings().to_vec();
-    Ok(report.accept().map(|accepted| ImportedVersion {
-        archive: CheckedArchive { accepted, findings },
-        client,
-        registry,
-        pull_registry,
-    }))
+    Ok(ImportedVersion::check(record, client, &scratch, interrupt::cancel()).await?)
 }
 
 /// By what an archive is judged that no cluster has a record of.

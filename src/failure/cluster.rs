@@ -279,15 +279,15 @@ impl From<importer::Error> for Failure {
     fn from(error: importer::Error) -> Self {
         use importer::Error as E;
         let error = match error {
-            E::Shelf(store::Error::Push(failure)) => {
+            E::Store(store::Error::Push(failure)) => {
                 return not_pushed(&failure, ", so the cluster was not changed");
             }
-            E::Shelf(error) => return error.into(),
+            E::Store(error) => return error.into(),
             other => other,
         };
         match &error {
-            E::Refused(obstacle) => {
-                let fix = fix(obstacle);
+            E::Refused(blocker) => {
+                let fix = fix(blocker);
                 Self::no(error).hint(fix)
             }
             E::Registry(cause) => Self::judged(cause.answer(), error),
@@ -295,8 +295,8 @@ impl From<importer::Error> for Failure {
                 let hint = free_in(held.expires_in);
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(hint)
             }
-            // `Shelf` never reaches this match, because it is converted above.
-            E::Shelf(_) | E::NoIdentity | E::Random(_) | E::Gate(_) => Self::unknown(error),
+            // `Store` never reaches this match, because it is converted above.
+            E::Store(_) | E::NoIdentity | E::Random(_) | E::Gate(_) => Self::unknown(error),
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::Sensitive(_) => Self::new(Outcome::Usage, error).hint(NO_SENSITIVE),
             E::SecretValue(_) => Self::new(Outcome::Usage, error).hint(NO_SECRET_VALUE),
@@ -346,7 +346,7 @@ impl From<importer::Error> for Failure {
             | E::Rules(..)
             | E::Repository(_)
             | E::Expand(_)
-            | E::Hindered(_) => Self::no(error),
+            | E::Blocked(_) => Self::no(error),
         }
     }
 }

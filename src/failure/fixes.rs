@@ -83,16 +83,16 @@ const PLAN_AGAIN: &str =
     "run the same command again: it creates a new plan and pushes only missing content";
 
 /// Returns the fix for a blocker, with the verb in use or another one.
-pub(crate) fn fix(obstacle: &O) -> String {
-    hints::fit(way_out(obstacle))
+pub(crate) fn fix(blocker: &O) -> String {
+    hints::fit(way_out(blocker))
 }
 
 #[expect(
     clippy::too_many_lines,
-    reason = "one line for each obstacle, and no wildcard"
+    reason = "one line for each blocker, and no wildcard"
 )]
-fn way_out(obstacle: &O) -> String {
-    let words = match obstacle {
+fn way_out(blocker: &O) -> String {
+    let words = match blocker {
         O::KubernetesTooOld { oldest_minor, .. } => {
             return format!(
                 "upgrade the cluster: an import requires Kubernetes 1.{oldest_minor} or newer"
@@ -122,7 +122,7 @@ fn way_out(obstacle: &O) -> String {
             ..
         } => return undeploy_first(solution, environment),
         O::Active { solution, .. } => return deactivate_first(solution),
-        O::Registry(obstacle) => return registry::way_out(obstacle),
+        O::Registry(blocker) => return registry::way_out(blocker),
         O::Changed { .. } => PLAN_AGAIN,
         O::Unplanned { .. } | O::NotAsShown { .. } => AGAIN,
         O::NotOurs(not_ours) => not_ours_to_write(not_ours),

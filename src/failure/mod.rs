@@ -150,8 +150,8 @@ pub(crate) struct FailureJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     push: Option<&'a PushJson>,
     /// The blocker as data. It is missing if the command failed for another reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    obstacle: Option<Blocker>,
+    #[serde(rename = "obstacle", skip_serializing_if = "Option::is_none")]
+    blocker: Option<Blocker>,
     /// Further blockers as data.
     #[serde(skip_serializing_if = "<[Blocker]>::is_empty")]
     also: &'a [Blocker],
@@ -289,9 +289,9 @@ impl Failure {
     }
 
     /// Adds further blockers, each with its fix.
-    pub(crate) fn also(mut self, obstacles: Vec<Blocker>) -> Self {
-        let fixes: Vec<String> = obstacles.iter().map(fix).collect();
-        self.attached.also = obstacles;
+    pub(crate) fn also(mut self, blockers: Vec<Blocker>) -> Self {
+        let fixes: Vec<String> = blockers.iter().map(fix).collect();
+        self.attached.also = blockers;
         fixes.into_iter().fold(self, Self::hint)
     }
 
@@ -354,7 +354,7 @@ impl Failure {
                 files: &self.attached.files,
                 quotes: &self.quotes,
                 push: self.push.as_deref(),
-                obstacle: self.obstacle(),
+                blocker: self.blocker(),
                 also: &self.attached.also,
                 answer: match self.outcome {
                     Outcome::No => FailureAnswer::No,
@@ -367,7 +367,7 @@ impl Failure {
     }
 
     /// Returns the blocker that caused the failure, if there is one.
-    pub(crate) fn obstacle(&self) -> Option<Blocker> {
+    pub(crate) fn blocker(&self) -> Option<Blocker> {
         self.error.chain().find_map(refusal)
     }
 
@@ -400,7 +400,7 @@ impl Failure {
             .attached
             .also
             .iter()
-            .map(|obstacle| format!("also: {obstacle}"));
+            .map(|blocker| format!("also: {blocker}"));
         let hints = self.hints.iter().map(|hint| format!("hint: {hint}"));
         let quotes = self.quotes.iter().flat_map(Quote::lines);
         let files = self.attached.files.iter().flat_map(NodeFile::lines);
@@ -425,27 +425,27 @@ impl fmt::Display for Failure {
 fn registry_error<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> Option<&'a ::registry::Error> {
-    let of_shelf = |error: &'a store::Error| match error {
+    let of_store = |error: &'a store::Error| match error {
         store::Error::Registry(error) => Some(error),
         _ => None,
     };
     match error.downcast_ref() {
         Some(importer::Error::Registry(error)) => Some(error),
-        Some(importer::Error::Shelf(error)) => of_shelf(error),
+        Some(importer::Error::Store(error)) => of_store(error),
         _ => {
-            let of_shelf = error.downcast_ref().and_then(of_shelf);
-            of_shelf.or_else(|| error.downcast_ref())
+            let of_store = error.downcast_ref().and_then(of_store);
+            of_store.or_else(|| error.downcast_ref())
         }
     }
 }
 
 /// Returns the blocker in an error of any library.
 fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<Blocker> {
-    if let Some(importer::Error::Refused(obstacle)) = error.downcast_ref() {
-        return Some(obstacle.clone());
+    if let Some(importer::Error::Refused(blocker)) = error.downcast_ref() {
+        return Some(blocker.clone());
     }
-    if let Some(store::Error::Refused(obstacle)) = error.downcast_ref() {
-        return Some(obstacle.clone().into());
+    if let Some(store::Error::Refused(blocker)) = error.downcast_ref() {
+        return Some(blocker.clone().into());
     }
     error.downcast_ref::<Blocker>().cloned()
 }
@@ -455,16 +455,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_over_an_obstacle_has_it_as_data() {
+    fn a_failure_over_a_blocker_has_it_as_data() {
         let changed = || Blocker::Changed {
             differences: vec!["Role prod/a".to_owned()],
         };
         let refused = Failure::from(importer::Error::from(changed()));
-        assert_eq!(refused.obstacle(), Some(changed()));
+        assert_eq!(refused.blocker(), Some(changed()));
         let context = refused.context("cannot read `a.iso`");
-        assert_eq!(context.obstacle(), Some(changed()));
-        assert_eq!(Failure::unknown(changed()).obstacle(), Some(changed()));
-        let gone = store::RegistryObstacle::ImagesGone {
+        assert_eq!(context.blocker(), Some(changed()));
+        assert_eq!(Failure::unknown(changed()).blocker(), Some(changed()));
+        let gone = store::RegistryBlocker::ImagesGone {
             host: "registry.test".to_owned(),
             what: "shop-1.0.0".to_owned(),
         };
@@ -473,10 +473,10 @@ mod tests {
             importer::Error::from(store::Error::from(gone.clone())).into(),
         ] {
             let failure: Failure = error;
-            assert_eq!(failure.obstacle(), Some(gone.clone().into()));
+            assert_eq!(failure.blocker(), Some(gone.clone().into()));
         }
         let other = Failure::unknown(std::io::Error::other("no space left"));
-        assert_eq!(other.obstacle(), None);
+        assert_eq!(other.blocker(), None);
     }
 
     #[test]

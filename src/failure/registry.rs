@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use registry::{DOCKER_HUB, EngineError, Error, ExpiryError, IdentityError, Refusal};
-use store::{MirrorObstacle, PruneObstacle, PushFailure, RegistryObstacle, ServeError};
+use store::{MirrorBlocker, PruneBlocker, PushFailure, RegistryBlocker, ServeError};
 
 use super::{Answer, Failure, Judge, NO, Outcome, PushJson, UNKNOWN, UnpushedJson, no, unknown};
 use crate::args::choose;
@@ -270,8 +270,8 @@ const AGAIN: &str = "run the same command again and review its output";
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         match &error {
-            store::Error::Refused(obstacle) => {
-                let fix = way_out(obstacle);
+            store::Error::Refused(blocker) => {
+                let fix = way_out(blocker);
                 Self::no(error).hint(fix)
             }
             store::Error::Registry(cause) => Self::judged(cause.answer(), error),
@@ -325,55 +325,55 @@ impl From<ServeError> for Failure {
 }
 
 /// Returns the fix for a blocker at a registry.
-pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
-    let words = match obstacle {
-        RegistryObstacle::PushRefused {
+pub(super) fn way_out(blocker: &RegistryBlocker) -> String {
+    let words = match blocker {
+        RegistryBlocker::PushRefused {
             why,
             host,
             repository,
             ..
         } => return taking(*why, host, repository),
-        RegistryObstacle::TooDeep { .. } => LEVELS,
-        RegistryObstacle::NoProject { host, project } => return make_project(host, project),
-        RegistryObstacle::NoRoom { .. } => QUOTA,
-        RegistryObstacle::OtherTag { .. } => OTHER_TAG,
-        RegistryObstacle::OtherLayout { found, .. } => {
+        RegistryBlocker::TooDeep { .. } => LEVELS,
+        RegistryBlocker::NoProject { host, project } => return make_project(host, project),
+        RegistryBlocker::NoRoom { .. } => QUOTA,
+        RegistryBlocker::OtherTag { .. } => OTHER_TAG,
+        RegistryBlocker::OtherLayout { found, .. } => {
             return format!(
                 "use `--repository-layout {found}`; to use another layout, choose another prefix in `--registry`, or first run `solution unimport --images` or `solution registry prune`"
             );
         }
-        RegistryObstacle::OperatorNeedsPaths { .. } => PATHS,
-        RegistryObstacle::Misplaced(misplaced) => placing(misplaced),
-        RegistryObstacle::SameReference { .. } => SAME,
-        RegistryObstacle::NotKept { .. } | RegistryObstacle::ImagesGone { .. } => FROM_MEDIUM,
-        RegistryObstacle::NotServed { .. } => SERVE_IT,
+        RegistryBlocker::OperatorNeedsPaths { .. } => PATHS,
+        RegistryBlocker::Misplaced(misplaced) => placing(misplaced),
+        RegistryBlocker::SameReference { .. } => SAME,
+        RegistryBlocker::NotKept { .. } | RegistryBlocker::ImagesGone { .. } => FROM_MEDIUM,
+        RegistryBlocker::NotServed { .. } => SERVE_IT,
     };
     words.to_owned()
 }
 
 /// Returns the fix for images whose place is unknown.
-fn placing(misplaced: &MirrorObstacle) -> &'static str {
+fn placing(misplaced: &MirrorBlocker) -> &'static str {
     match misplaced {
-        MirrorObstacle::SeveralPrefixes { .. } => ONE_PREFIX,
-        MirrorObstacle::SamePath { .. } | MirrorObstacle::ReservedPath { .. } => BY_SOLUTION,
-        MirrorObstacle::FlatNames { .. } => BY_ADDRESS,
-        MirrorObstacle::SameImageName { .. } => BY_HAND,
+        MirrorBlocker::SeveralPrefixes { .. } => ONE_PREFIX,
+        MirrorBlocker::SamePath { .. } | MirrorBlocker::ReservedPath { .. } => BY_SOLUTION,
+        MirrorBlocker::FlatNames { .. } => BY_ADDRESS,
+        MirrorBlocker::SameImageName { .. } => BY_HAND,
     }
 }
 
 /// Returns the fix for a reason not to prune a version.
-pub(crate) fn unprunable(why: &PruneObstacle) -> String {
+pub(crate) fn unprunable(why: &PruneBlocker) -> String {
     hints::fit(match why {
-        PruneObstacle::Needed { id, .. } => {
+        PruneBlocker::Needed { id, .. } => {
             let (name, version) = (id.name(), id.version());
             format!("run `solution unimport {name} {version} --images` once nothing uses it")
         }
-        PruneObstacle::Absent { registry, .. } => {
+        PruneBlocker::Absent { registry, .. } => {
             format!("run `solution registry prune --registry {registry}` to list its versions")
         }
-        PruneObstacle::Unread { .. } => REPAIR.to_owned(),
-        PruneObstacle::NoRecord(..) => OTHER_CLUSTER.to_owned(),
-        PruneObstacle::Changed => AGAIN.to_owned(),
+        PruneBlocker::Unread { .. } => REPAIR.to_owned(),
+        PruneBlocker::NoRecord(..) => OTHER_CLUSTER.to_owned(),
+        PruneBlocker::Changed => AGAIN.to_owned(),
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use importer::{
     AskedParameters, CreateEnvironment, Exceptions, FleetChoices, GivenValue, Goal, HelmProgram,
-    ImaginedSite, LeaseConflictPolicy, ManifestsOrObstacles, PullLogin, RenderedManifests, Request,
+    ImaginedSite, LeaseConflictPolicy, ManifestsOrBlockers, PullLogin, RenderedManifests, Request,
     RequestContext, SecretValues, SiteFile, Target, TimeLimits, Verb, Writer,
 };
 use kubernetes::{HeldLeases, HolderCheck};
@@ -109,7 +109,7 @@ fn render_choices(
     accepted: &AcceptedArchive,
     fleet: FleetChoices,
     parameters: AskedParameters,
-) -> Result<ManifestsOrObstacles, importer::Error> {
+) -> Result<ManifestsOrBlockers, importer::Error> {
     let file = |spec: &str, environment: Option<&str>| {
         let environment = environment.map(|name| name.parse().unwrap());
         SiteFile::read(format!("{HEAD}{spec}"), environment).unwrap()
@@ -140,10 +140,10 @@ fn choices(site: &Value) -> FleetChoices {
     serde_json::from_value(json!({ "fleet": "shops", "site": site })).unwrap()
 }
 
-fn obstacles(accepted: &AcceptedArchive, site: &Value, parameters: AskedParameters) -> Vec<String> {
-    let obstacles = render_choices(accepted, choices(site), parameters).unwrap();
-    let obstacles = obstacles.unwrap_err().into_iter();
-    obstacles.map(|obstacle| obstacle.to_string()).collect()
+fn blockers(accepted: &AcceptedArchive, site: &Value, parameters: AskedParameters) -> Vec<String> {
+    let blockers = render_choices(accepted, choices(site), parameters).unwrap();
+    let blockers = blockers.unwrap_err().into_iter();
+    blockers.map(|blocker| blocker.to_string()).collect()
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_fleet_counts_above_the_sites_files_and_below_the_request() {
 #[test]
 fn what_a_fleet_may_not_choose_is_in_the_way() {
     let accepted = accepted_archive();
-    let refused = |site: &Value, asked| obstacles(&accepted, site, asked);
+    let refused = |site: &Value, asked| blockers(&accepted, site, asked);
     let seen =
         "parameter `password` is sensitive, but other users can read its value: the fleet shops";
     let password = json!({ "parameters": { "example": { "password": "x" } } });

@@ -91,9 +91,9 @@ fn assert_wide_rights_are_accepted(site: &Site) -> String {
     );
     assert!(text.contains("--accept "), "{text}");
     assert_eq!(site.snapshot(), before);
-    let beyond = plan(site, "wide.iso", &["--replace"])["target"]["beyond"].clone();
-    assert_eq!(beyond["accepted"], false, "{beyond:#}");
-    let id = beyond["id"].as_str().unwrap();
+    let effects = plan(site, "wide.iso", &["--replace"])["target"]["beyond"].clone();
+    assert_eq!(effects["accepted"], false, "{effects:#}");
+    let id = effects["id"].as_str().unwrap();
     let other = [&wide[..], &["--accept", "0123456789abcdef01234567"]].concat();
     site.import("wide.iso", &other).failure(1);
     assert_eq!(site.snapshot(), before);

@@ -149,19 +149,16 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
     assert_eq!(refused.code, 1);
     let refused = refused.json();
     let messages: Vec<&Value> = refused["obstacles"].as_array().unwrap().iter().collect();
-    let messages: Vec<&Value> = messages
-        .iter()
-        .map(|obstacle| &obstacle["message"])
-        .collect();
+    let messages: Vec<&Value> = messages.iter().map(|blocker| &blocker["message"]).collect();
     assert_eq!(messages, [used, running], "{refused:#}");
     // The flag does not apply to custom resources.
     let forced = ["--yes", "--even-if-used", "example", "--output", "json"];
     let forced = delete(&site, &forced);
     assert_eq!(forced.code, 1);
     let forced = forced.json();
-    let obstacles = forced["obstacles"].as_array().unwrap();
-    assert_eq!(obstacles.len(), 1, "{forced:#}");
-    assert_eq!(obstacles[0]["message"], used);
+    let blockers = forced["obstacles"].as_array().unwrap();
+    assert_eq!(blockers.len(), 1, "{forced:#}");
+    assert_eq!(blockers[0]["message"], used);
     assert_eq!(records(&site), before);
     for environment in ["one", "two"] {
         let replicas = "{.status.readyReplicas}";

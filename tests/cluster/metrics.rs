@@ -114,12 +114,12 @@ fn metrics_are_collected_where_the_cluster_can() {
     let tls = pack(&site, "https");
     let refused = import(&site, &tls, &["--output", "json"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    let beyond = &refused.json()["plan"]["target"]["beyond"];
+    let effects = &refused.json()["plan"]["target"]["beyond"];
     assert!(
-        beyond["lines"].to_string().contains("tokenreviews"),
-        "{beyond:#}"
+        effects["lines"].to_string().contains("tokenreviews"),
+        "{effects:#}"
     );
-    import(&site, &tls, &["--accept", beyond["id"].as_str().unwrap()]).success();
+    import(&site, &tls, &["--accept", effects["id"].as_str().unwrap()]).success();
     assert_eq!(
         monitor(&site).json()["spec"]["endpoints"][0]["scheme"],
         "https"

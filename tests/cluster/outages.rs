@@ -177,9 +177,9 @@ fn assert_resumed_kubelet_is_waited_for(site: &Site) {
 }
 
 #[test]
-fn a_lost_image_and_a_full_quota_are_obstacles_and_nothing_is_changed() {
+fn a_lost_image_and_a_full_quota_are_blockers_and_nothing_is_changed() {
     let site = site("outage-image");
-    assert_full_quota_is_obstacle(&site);
+    assert_full_quota_is_blocker(&site);
     assert_lost_image_is_named(&site);
     assert_completed(&site);
 }
@@ -260,7 +260,7 @@ fn may_change(site: &Site) -> bool {
 }
 
 #[test]
-fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
+fn admission_that_refuses_is_an_blocker_and_later_an_incomplete_change() {
     let site = site("outage-admission");
     for (objects, words, code) in [
         (REFUSES, "no change on fridays", 1),
@@ -296,7 +296,7 @@ fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
 }
 
 /// The namespace has no room for the new pod.
-fn assert_full_quota_is_obstacle(site: &Site) {
+fn assert_full_quota_is_blocker(site: &Site) {
     let quota = ["create", "quota", "full", "--hard=pods=1"];
     site.kubectl(PLACE, &quota).success();
     eventually("the quota counts", || {

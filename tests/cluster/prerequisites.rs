@@ -52,8 +52,8 @@ spec:
     archive
 }
 
-/// Returns the ids of the obstacles of an import.
-fn obstacles(site: &Site, archive: &str, more: &[&str]) -> BTreeSet<String> {
+/// Returns the ids of the blockers of an import.
+fn blockers(site: &Site, archive: &str, more: &[&str]) -> BTreeSet<String> {
     let before = site.snapshot();
     let refused = import(site, archive, &[&["--output", "json"][..], more].concat());
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
@@ -86,20 +86,20 @@ fn what_is_needed_is_there_first_and_stays() {
         "needed-room",
         "needed-nodes",
     ];
-    assert_eq!(obstacles(&site, &most, &[]), ids(&all));
-    assert_eq!(obstacles(&site, &shop, &[]), ids(&["needed-solution"]));
+    assert_eq!(blockers(&site, &most, &[]), ids(&all));
+    assert_eq!(blockers(&site, &shop, &[]), ids(&["needed-solution"]));
     // An import without a deployment has no prerequisites.
     site.import(&shop, &[]).success();
 
     import(&site, &newer, &[]).success();
-    assert_eq!(obstacles(&site, &shop, &[]), ids(&["needed-version"]));
+    assert_eq!(blockers(&site, &shop, &[]), ids(&["needed-version"]));
     import(&site, &db, &["--allow-downgrade"]).success();
     let broken = ["set", "image", "deployment/db", "db=registry.invalid/db:1"];
     site.kubectl("prod", &broken).success();
     eventually("db is not ready", || {
         (site.solution(&["status"]).code != 0).then_some(())
     });
-    assert_eq!(obstacles(&site, &shop, &[]), ids(&["needed-ready"]));
+    assert_eq!(blockers(&site, &shop, &[]), ids(&["needed-ready"]));
     site.kubectl("prod", &["rollout", "undo", "deployment/db"])
         .success();
     eventually("db is ready", || {
@@ -117,7 +117,7 @@ fn what_is_needed_is_there_first_and_stays() {
         assert!(refused.contains(needed), "{refused}");
     }
     assert_eq!(site.snapshot(), before);
-    assert_eq!(obstacles(&site, &newer, &[]), ids(&["needed-by"]));
+    assert_eq!(blockers(&site, &newer, &[]), ids(&["needed-by"]));
 
     site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
         .success();

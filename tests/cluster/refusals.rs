@@ -1,4 +1,4 @@
-//! Obstacles of an import: each one gives one clear message with a hint and the right exit code, and changes nothing.
+//! Blockers of an import: each one gives one clear message with a hint and the right exit code, and changes nothing.
 
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;

@@ -120,7 +120,7 @@ fn a_release_runs_in_the_environments_namespace_and_goes_without_a_rest() {
     let before = site.objects_in("prod");
     let first = pack(&site, "1.0.0", OWN, &release("hello", "one"));
 
-    // All obstacles are reported at once.
+    // All blockers are reported at once.
     let taken = ["configmap", "shop"];
     site.kubectl("prod", &[&["create"][..], &taken].concat())
         .success();

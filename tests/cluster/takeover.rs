@@ -100,8 +100,8 @@ fn create_recorded_objects(site: &Site) {
     }
 }
 
-/// Runs a command that needs consent again, and accepts exactly these obstacles.
-fn run_accepting(site: &Site, verb: &[&str], obstacles: &[&str]) -> Value {
+/// Runs a command that needs consent again, and accepts exactly these blockers.
+fn run_accepting(site: &Site, verb: &[&str], blockers: &[&str]) -> Value {
     let dry = ["--dry-run", "--output", "json"];
     let plan = solution(site, &[verb, &dry].concat());
     assert_eq!(plan.code, 1, "{plan:?}");
@@ -110,12 +110,12 @@ fn run_accepting(site: &Site, verb: &[&str], obstacles: &[&str]) -> Value {
     let found: Vec<&Value> = found.map(|entry| &entry["obstacle"]).collect();
     let ids: Vec<&str> = found
         .iter()
-        .map(|obstacle| obstacle["id"].as_str().unwrap())
+        .map(|blocker| blocker["id"].as_str().unwrap())
         .collect();
-    assert_eq!(ids, obstacles, "{plan:#}");
+    assert_eq!(ids, blockers, "{plan:#}");
     let accept = found
         .iter()
-        .map(|obstacle| obstacle["acceptId"].as_str().unwrap());
+        .map(|blocker| blocker["acceptId"].as_str().unwrap());
     let accept: Vec<&str> = accept.flat_map(|id| ["--accept", id]).collect();
     solution(site, &[verb, &accept, &["--output", "json"]].concat()).json()
 }

@@ -149,16 +149,16 @@ fn repositories_that_must_be_made_first_stand_in_the_plan_too() {
     let push = found["repositories"].as_array().unwrap().iter();
     let push: Vec<&Value> = push.map(|repository| &repository["push"]).collect();
     assert_eq!(push, [false, false, true, false]);
-    let obstacles = found["obstacles"].as_array().unwrap();
-    assert_eq!(obstacles.len(), 3, "{obstacles:?}");
-    for obstacle in obstacles {
-        let (message, fix) = (obstacle["message"].as_str(), obstacle["fix"].as_str());
+    let blockers = found["obstacles"].as_array().unwrap();
+    assert_eq!(blockers.len(), 3, "{blockers:?}");
+    for blocker in blockers {
+        let (message, fix) = (blocker["message"].as_str(), blocker["fix"].as_str());
         assert!(
             message.unwrap().contains("the repository does not exist"),
-            "{obstacle}"
+            "{blocker}"
         );
-        assert!(fix.unwrap().contains("create the repository"), "{obstacle}");
-        let data = &obstacle["obstacle"];
+        assert!(fix.unwrap().contains("create the repository"), "{blocker}");
+        let data = &blocker["obstacle"];
         assert_eq!(
             (&data["id"], &data["why"]),
             (&json!("push-refused"), &json!("noRepository"))

@@ -163,12 +163,12 @@ fn a_tag_of_another_image_is_moved_only_when_that_is_said() {
     crate::setup::push(&server, &desk.path("source/one/layout"), "shop-1.0.0/app-0");
     let refused = import(&desk, "images.iso", &server.host(), &["--output", "json"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    let obstacle = refused.json()["obstacles"][0].clone();
+    let blocker = refused.json()["obstacles"][0].clone();
     let words = "shop-1.0.0/app-0:1 already exists with a different digest";
-    assert!(obstacle["message"].as_str().unwrap().contains(words));
-    assert!(obstacle["fix"].as_str().unwrap().contains("--replace"));
+    assert!(blocker["message"].as_str().unwrap().contains(words));
+    assert!(blocker["fix"].as_str().unwrap().contains("--replace"));
     let tag = format!("{}/shop-1.0.0/app-0:1", server.host());
-    let data = &obstacle["obstacle"];
+    let data = &blocker["obstacle"];
     assert_eq!(
         (&data["id"], &data["tag"]),
         (&json!("other-tag"), &json!(tag))

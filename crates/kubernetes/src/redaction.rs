@@ -244,14 +244,14 @@ mod tests {
                 detail: said(),
             })
         };
-        let mut standing = ObjectStatus {
+        let mut status = ObjectStatus {
             object: ObjectRef::namespaced("apps/v1", "Deployment", "n", "d"),
             state: Readiness::Pending(said()),
             awaited: awaited(),
         };
         let reword: Redact<'_> = &|words| words.replace(SECRET, "***");
-        standing.reword(reword);
-        let left = format!("{standing:?}");
+        status.reword(reword);
+        let left = format!("{status:?}");
         assert!(!left.contains(SECRET), "{left}");
     }
 }

@@ -423,7 +423,7 @@ mod tests {
         let cluster = served(looks, vec![set("s2", "new")], pods).await;
         let began = Instant::now();
         let seen = Mutex::new(Vec::new());
-        let tell = |standing: ObjectStatus| seen.lock().unwrap().push(standing.to_string());
+        let tell = |status: ObjectStatus| seen.lock().unwrap().push(status.to_string());
         cluster.wait(&[app()], DEADLINE, &tell).await.unwrap();
         assert!(began.elapsed() >= limits::POLL * 100 + limits::SETTLED);
         assert_eq!(

@@ -238,7 +238,7 @@ impl Cluster {
         let mut explained = 0;
         for object in left {
             // Each object was reported when it was evaluated.
-            let Some(standing) = object.reported else {
+            let Some(status) = object.reported else {
                 continue;
             };
             let mut cause = None;
@@ -250,9 +250,9 @@ impl Cluster {
                 cause = self.cause(live).await;
             }
             objects.push(UnreadyObject {
-                object: standing.object,
-                state: standing.state,
-                awaited: standing.awaited.map(|awaited| awaited.to_string()),
+                object: status.object,
+                state: status.state,
+                awaited: status.awaited.map(|awaited| awaited.to_string()),
                 cause,
             });
         }
@@ -315,14 +315,14 @@ impl AwaitedObject {
         }
         // Nothing is reported for an object that was deleted as intended.
         let has_gone = polled.state == Readiness::Ready && self.goal.is_to_end();
-        let standing = ObjectStatus {
+        let status = ObjectStatus {
             object: self.goal.object().clone(),
             state: polled.state,
             awaited: polled.awaited,
         };
-        if !has_gone && self.reported.as_ref() != Some(&standing) {
-            self.reported = Some(standing.clone());
-            tell(standing);
+        if !has_gone && self.reported.as_ref() != Some(&status) {
+            self.reported = Some(status.clone());
+            tell(status);
         }
         verdict
     }

@@ -162,7 +162,7 @@ pub struct Plan {
     /// The live objects that have the name of an object to delete, but are not the ones that were applied.
     pub left: Vec<ObjectRef>,
     /// The objects that block the change because of their owners.
-    pub obstacles: Vec<OwnershipConflict>,
+    pub blockers: Vec<OwnershipConflict>,
 }
 
 /// Returns the steps from the recorded inventory `before` and the `live` objects to the desired `state`.
@@ -196,7 +196,7 @@ pub fn plan(
     for desired in state.objects {
         changes.extend(plan.change(desired, live, policy)?);
     }
-    plan.obstacles = merge_by_environment(std::mem::take(&mut plan.obstacles));
+    plan.blockers = merge_by_environment(std::mem::take(&mut plan.blockers));
     plan.part_with(live, policy);
     let stopped = plan.stop(&mut changes, policy.operator);
     plan.know(&changes);
@@ -252,7 +252,7 @@ impl Plan {
         let is_scaled = desired.part.is_some() && kept != desired.object;
         let recorded = self.recorded(&desired, None);
         let checked = policy.claim.check(&desired.object, live, recorded);
-        self.obstacles.extend(checked.err());
+        self.blockers.extend(checked.err());
         if let Some(version) = policy.newer.get(&reference)
             && let Some(live) = live
         {
@@ -340,12 +340,12 @@ impl Plan {
 
     /// Decides about the entries that the new version no longer contains.
     fn part_with(&mut self, live: &LiveObjects, policy: &Policy<'_>) {
-        let beyond: Vec<Entry> = self
+        let external: Vec<Entry> = self
             .before
             .entries_missing_in(&self.inventory)
             .cloned()
             .collect();
-        for entry in beyond {
+        for entry in external {
             match (policy.prune_action)(&entry) {
                 PruneAction::HandedOver => {}
                 PruneAction::Stays => self.inventory.entries.push(entry),
@@ -569,11 +569,11 @@ impl Plan {
 }
 
 /// Merges the blockers of each other environment into one, after all other blockers.
-fn merge_by_environment(obstacles: Vec<OwnershipConflict>) -> Vec<OwnershipConflict> {
+fn merge_by_environment(blockers: Vec<OwnershipConflict>) -> Vec<OwnershipConflict> {
     let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
     let mut all = Vec::new();
-    for obstacle in obstacles {
-        match obstacle {
+    for blocker in blockers {
+        match blocker {
             OwnershipConflict::Elsewhere {
                 solution,
                 environment,

@@ -209,7 +209,7 @@ mod tests {
         let managed = |known, stands| step_of(Strategy::Managed, known, stands);
         let change = Some(ReleaseStep::Change(Recovery::Nothing));
         let deployed = |revision| Some(release_state(revision, S::Deployed, Some(revision)));
-        for (known, standing, expected) in [
+        for (known, state, expected) in [
             (Some(&known), deployed(3), Some(ReleaseStep::Keep)),
             (Some(&known), deployed(4), change),
             (Some(&other), deployed(3), change),
@@ -230,8 +230,8 @@ mod tests {
                 None,
             ),
         ] {
-            let found = managed(known, standing);
-            assert_eq!(found, expected, "{known:?} {standing:?}");
+            let found = managed(known, state);
+            assert_eq!(found, expected, "{known:?} {state:?}");
         }
     }
 
@@ -268,7 +268,7 @@ mod tests {
     fn what_was_cut_off_is_mended_first() {
         use ReleaseStatus as S;
         let known = release("web", None);
-        for (standing, mend) in [
+        for (state, mend) in [
             (
                 release_state(1, S::PendingInstall, None),
                 Recovery::Uninstall,
@@ -284,12 +284,12 @@ mod tests {
             ),
             (release_state(2, S::Uninstalling, None), Recovery::Uninstall),
         ] {
-            let found = step_of(Strategy::Managed, Some(&known), Some(standing));
-            assert_eq!(found, Some(ReleaseStep::Change(mend)), "{standing:?}");
+            let found = step_of(Strategy::Managed, Some(&known), Some(state));
+            assert_eq!(found, Some(ReleaseStep::Change(mend)), "{state:?}");
             // Another client may be at work on an unrecorded release.
             let (strategy, adopt) = (Strategy::Managed, AdoptionPolicy::Allow);
-            let found = ReleaseStep::decide(strategy, adopt, &known, None, Some(standing));
-            assert_eq!(found.is_ok(), !standing.status.is_pending());
+            let found = ReleaseStep::decide(strategy, adopt, &known, None, Some(state));
+            assert_eq!(found.is_ok(), !state.status.is_pending());
         }
     }
 
@@ -298,8 +298,8 @@ mod tests {
         use ReleaseStatus as S;
         let known = release("web", Some(2));
         for status in [S::Failed, S::PendingUpgrade, S::Uninstalling] {
-            let standing = Some(release_state(4, status, None));
-            let found = step_of(Strategy::Managed, Some(&known), standing);
+            let state = Some(release_state(4, status, None));
+            let found = step_of(Strategy::Managed, Some(&known), state);
             assert_eq!(
                 found,
                 Some(ReleaseStep::Change(Recovery::RollBack(2))),
@@ -312,8 +312,8 @@ mod tests {
     fn a_chart_that_is_installed_once_is_left_alone() {
         let of = |revision| {
             let known = release("web", revision);
-            let standing = release_state(7, ReleaseStatus::Deployed, Some(7));
-            step_of(Strategy::BootstrapOnly, Some(&known), Some(standing))
+            let state = release_state(7, ReleaseStatus::Deployed, Some(7));
+            step_of(Strategy::BootstrapOnly, Some(&known), Some(state))
         };
         assert_eq!(of(Some(1)), Some(ReleaseStep::Leave));
         assert_eq!(of(None), Some(ReleaseStep::Change(Recovery::Nothing)));

@@ -51,6 +51,7 @@ mod referrers;
 mod retry;
 #[cfg(test)]
 mod scripted;
+mod sent_bytes;
 mod session;
 mod site;
 mod source;
@@ -89,6 +90,7 @@ pub use probe::{Abilities, Ability, BodyLimit, Chunks, PushProbe, Space};
 pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, SinkRefusal, pull};
 pub use push::push;
 pub use retry::{Attempts, RetryPolicy};
+pub use sent_bytes::SentBytes;
 pub use site::{SiteAddress, WebSite};
 pub use source::BlobContent;
 pub use tls::{AuthorityError, CertificateAuthority};

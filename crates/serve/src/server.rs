@@ -49,9 +49,9 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Returns the shelf, by which the caller replaces the served content.
+    /// Returns the handle by which the caller replaces the served content.
     #[must_use]
-    pub fn shelf(&self) -> ServerHandle {
+    pub fn handle(&self) -> ServerHandle {
         ServerHandle(Arc::clone(&self.shared))
     }
 
@@ -125,7 +125,7 @@ pub struct ServerHandle(Arc<SharedState>);
 
 impl std::fmt::Debug for ServerHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shelf").finish_non_exhaustive()
+        f.debug_struct("Content").finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Errors of operations on archives in a registry. Conditions that block an operation are [`RegistryObstacle`]s
+//! Errors of operations on archives in a registry. Conditions that block an operation are [`RegistryBlocker`]s
 //! instead.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use schemas::{Digest, ImagePlace, SolutionId, list_names};
 
-use crate::obstacle::RegistryObstacle;
+use crate::blocker::RegistryBlocker;
 use crate::push_counts::PushedBlobs;
 
 /// The reason why an operation on a registry failed.
@@ -100,7 +100,7 @@ pub enum Error {
     UnknownPlacement(String),
     /// A condition blocks the operation.
     #[error(transparent)]
-    Refused(#[from] RegistryObstacle),
+    Refused(#[from] RegistryBlocker),
 }
 
 /// Content of an archive that a registry lacks.

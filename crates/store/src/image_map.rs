@@ -9,9 +9,9 @@ use schemas::{Digest, ImageName, ImagePlace, ImageReference, SolutionId, Tag, ya
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::blocker::{MirrorBlocker, RegistryBlocker};
 use crate::error::Error;
 use crate::layout::{BELOW, PathLayout};
-use crate::obstacle::{MirrorObstacle, RegistryObstacle};
 use crate::place::main_place;
 use crate::record::RecordedImage;
 
@@ -88,10 +88,10 @@ impl ImageMap {
         self
     }
 
-    /// Returns an obstacle for each image that cannot be stored under its `ref`. Another image of the archive can have
+    /// Returns a blocker for each image that cannot be stored under its `ref`. Another image of the archive can have
     /// the same name. An image of another registry can have the same path, so that nodes would pull the wrong one. The
     /// path can also be reserved for images of Solutions.
-    pub fn collisions(&self) -> Result<Vec<RegistryObstacle>, Error> {
+    pub fn collisions(&self) -> Result<Vec<RegistryBlocker>, Error> {
         let mut found = Vec::new();
         // Only this layout stores images under the path of their `ref`.
         if self.layout != PathLayout::Ref {
@@ -104,7 +104,7 @@ impl ImageMap {
             };
             let location = ImageLocation::from_image_reference(asked)?;
             if is_reserved(location.repository()) {
-                let reserved = MirrorObstacle::ReservedPath {
+                let reserved = MirrorBlocker::ReservedPath {
                     reference: asked.clone(),
                 };
                 found.push(reserved.into());
@@ -113,7 +113,7 @@ impl ImageMap {
             let host = location.registry().host().to_owned();
             let (first, of) = paths.entry(path).or_insert((host, asked));
             if *first != location.registry().host() {
-                let same = MirrorObstacle::SamePath {
+                let same = MirrorBlocker::SamePath {
                     reference: (*of).clone(),
                     other: asked.clone(),
                 };
@@ -122,7 +122,7 @@ impl ImageMap {
             }
             let tag = (&image.repository, &image.tag);
             if image.tag.is_some() && *tags.entry(tag).or_insert(image.digest) != image.digest {
-                found.push(RegistryObstacle::SameReference {
+                found.push(RegistryBlocker::SameReference {
                     reference: asked.clone(),
                 });
             }
@@ -130,7 +130,7 @@ impl ImageMap {
         Ok(found)
     }
 
-    /// Returns the map if every image can be stored under its `ref`, else the first obstacle as an error.
+    /// Returns the map if every image can be stored under its `ref`, else the first blocker as an error.
     pub fn without_collisions(self) -> Result<Self, Error> {
         match self.collisions()?.into_iter().next() {
             Some(collision) => Err(collision.into()),
@@ -150,8 +150,8 @@ impl ImageMap {
                 let other = entries.insert(name, image);
                 if other.is_some_and(|other| other.digest != image.digest) {
                     let name = name_of(asked).to_owned();
-                    let same = MirrorObstacle::SameImageName { name };
-                    return Err(RegistryObstacle::from(same).into());
+                    let same = MirrorBlocker::SameImageName { name };
+                    return Err(RegistryBlocker::from(same).into());
                 }
             }
         }

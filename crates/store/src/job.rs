@@ -25,7 +25,7 @@ pub(crate) fn full_push(
     registry: &RegistryAddress,
     placement: Placement,
 ) -> Result<PushJob, Error> {
-    // Obstacles are ignored: an image with an obstacle is either in the registry already or was never pushed.
+    // Blockers are ignored: an image with a blocker is either in the registry already or was never pushed.
     let named = ImageName::by_solution(accepted, registry, placement, &mut Vec::new())?;
     let mut all = job(accepted, &named);
     HeadArtifact::from_archive(accepted, registry, placement)?.add_to(&mut all);

@@ -15,6 +15,7 @@
 
 mod archive_blob;
 mod artifact;
+mod blocker;
 mod deletion;
 mod error;
 mod export;
@@ -26,7 +27,6 @@ pub mod limits;
 mod mirrors;
 mod names;
 mod nodes;
-mod obstacle;
 mod open;
 mod place;
 mod preflight;
@@ -47,6 +47,7 @@ mod testing;
 mod uploads;
 
 pub use artifact::HeadArtifact;
+pub use blocker::{MirrorBlocker, RegistryBlocker};
 pub use deletion::StoredManifests;
 pub use error::{Error, MissingContent, PushFailure, UnpushedContent, UnreadableContent};
 pub use export::Export;
@@ -56,13 +57,10 @@ pub use layout::{MirrorPolicy, PathLayout, Placement, PlacementChoice};
 pub use mirrors::{MirroredImage, Mirrors};
 pub use names::{ArchivePlacement, ImageName, recorded};
 pub use nodes::{Format, NodeFile};
-pub use obstacle::{MirrorObstacle, RegistryObstacle};
 pub use open::{check, check_archive, open_head, program};
 pub use place::{endpoint, image_place, own_addresses};
 pub use preflight::{ImagesToPush, Preflight};
-pub use prune::{
-    PruneObstacle, PrunePlan, RetainedVersions, StoredVersion, UnusableHead, holdings,
-};
+pub use prune::{PruneBlocker, PrunePlan, RetainedVersions, StoredVersion, UnusableHead, holdings};
 pub use push::{PushPlan, PushReceipt, PushRequest, PushSummary, ReadyPush, delegated};
 pub use push_counts::{PushedBlobs, PushedCount};
 pub use readback::{Readback, RepairReport};

@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use schemas::{ImagePlace, ImageReference, SolutionId};
 use serde::Serialize;
 
+use crate::blocker::RegistryBlocker;
 use crate::error::Error;
 use crate::image_map::ImageMap;
 use crate::layout::{PathLayout, Placement};
 use crate::nodes::{Format, MirrorPlace, NodeFile, NodeMirrors};
-use crate::obstacle::RegistryObstacle;
 use crate::place::asked_place;
 use crate::record::{Record, RecordedImage};
 
@@ -141,7 +141,7 @@ impl Mirrors {
         format: Format,
         plain: PlainHttp,
         ca: Option<&str>,
-    ) -> Result<Vec<NodeFile>, RegistryObstacle> {
+    ) -> Result<Vec<NodeFile>, RegistryBlocker> {
         let nodes = NodeMirrors {
             sources: &self.sources,
             plain,

@@ -7,10 +7,10 @@ use schemas::{Image, ImagePlace};
 use validator::AcceptedArchive;
 
 use crate::artifact::HeadArtifact;
+use crate::blocker::RegistryBlocker;
 use crate::error::Error;
 use crate::image_map::ImageMap;
 use crate::layout::{MirrorPolicy, PathLayout, Placement};
-use crate::obstacle::RegistryObstacle;
 use crate::place::{asked_place, image_place, main_place, mirror, own_repository};
 use crate::record::RecordedImage;
 
@@ -30,7 +30,7 @@ impl<'a> ImageName<'a> {
         accepted: &'a AcceptedArchive,
         registry: &RegistryAddress,
         mut placement: Placement,
-        obstacles: &mut Vec<RegistryObstacle>,
+        blockers: &mut Vec<RegistryBlocker>,
     ) -> Result<Vec<Self>, Error> {
         match placement.layout {
             PathLayout::Solution | PathLayout::Flat => {
@@ -38,9 +38,9 @@ impl<'a> ImageName<'a> {
                 if !accepted.listed().has_blobs() {
                     placement.mirrors = MirrorPolicy::Skip;
                 }
-                Self::by_solution(accepted, registry, placement, obstacles)
+                Self::by_solution(accepted, registry, placement, blockers)
             }
-            PathLayout::Ref => Self::by_reference(accepted, registry, obstacles),
+            PathLayout::Ref => Self::by_reference(accepted, registry, blockers),
         }
     }
 
@@ -48,11 +48,11 @@ impl<'a> ImageName<'a> {
     fn by_reference(
         accepted: &'a AcceptedArchive,
         registry: &RegistryAddress,
-        obstacles: &mut Vec<RegistryObstacle>,
+        blockers: &mut Vec<RegistryBlocker>,
     ) -> Result<Vec<Self>, Error> {
         let (id, layout) = (&accepted.statement().predicate.id, PathLayout::Ref);
         let recorded = recorded(accepted);
-        obstacles.extend(ImageMap::new(id, &recorded, registry, layout)?.collisions()?);
+        blockers.extend(ImageMap::new(id, &recorded, registry, layout)?.collisions()?);
         let mut all = BTreeMap::new();
         for (image, recorded) in accepted.images().iter().zip(&recorded) {
             let place = main_place(registry, layout, id, recorded)?;
@@ -71,7 +71,7 @@ impl<'a> ImageName<'a> {
         accepted: &'a AcceptedArchive,
         registry: &RegistryAddress,
         placement: Placement,
-        obstacles: &mut Vec<RegistryObstacle>,
+        blockers: &mut Vec<RegistryBlocker>,
     ) -> Result<Vec<Self>, Error> {
         let (id, layout) = (&accepted.statement().predicate.id, placement.layout);
         let mut all = Vec::new();
@@ -108,7 +108,7 @@ impl<'a> ImageName<'a> {
                     reference,
                 }),
                 Some(digest) if digest == image.root.digest => {}
-                Some(_) => obstacles.push(RegistryObstacle::SameReference {
+                Some(_) => blockers.push(RegistryBlocker::SameReference {
                     reference: asked.clone(),
                 }),
             }
@@ -131,11 +131,11 @@ pub struct ArchivePlacement<'a> {
 impl<'a> ArchivePlacement<'a> {
     /// Returns the names below the address of a registry.
     pub fn new(accepted: &'a AcceptedArchive, registry: &RegistryAddress) -> Result<Self, Error> {
-        let mut obstacles = Vec::new();
+        let mut blockers = Vec::new();
         let placement = Placement::default();
-        let named = ImageName::all(accepted, registry, placement, &mut obstacles)?;
-        if let Some(obstacle) = obstacles.into_iter().next() {
-            return Err(obstacle.into());
+        let named = ImageName::all(accepted, registry, placement, &mut blockers)?;
+        if let Some(blocker) = blockers.into_iter().next() {
+            return Err(blocker.into());
         }
         let asked = accepted.images().iter();
         let asked = asked.filter_map(|image| image.reference.as_ref());

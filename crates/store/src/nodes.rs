@@ -10,7 +10,7 @@ use schemas::yaml;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::obstacle::{MirrorObstacle, RegistryObstacle};
+use crate::blocker::{MirrorBlocker, RegistryBlocker};
 
 /// The container runtime that nodes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(crate) struct NodeMirrors<'a> {
 }
 
 impl NodeMirrors<'_> {
-    pub(crate) fn files(&self, format: Format) -> Result<Vec<NodeFile>, RegistryObstacle> {
+    pub(crate) fn files(&self, format: Format) -> Result<Vec<NodeFile>, RegistryBlocker> {
         if self.sources.is_empty() {
             return Ok(Vec::new());
         }
@@ -81,11 +81,11 @@ impl NodeMirrors<'_> {
 
     /// Returns the `hosts.toml` files of containerd. `override_path` makes the path in the URL the prefix of the names,
     /// which are not changed otherwise. Without `server`, the original registry is tried last.
-    fn containerd(&self) -> Result<Vec<NodeFile>, RegistryObstacle> {
+    fn containerd(&self) -> Result<Vec<NodeFile>, RegistryBlocker> {
         let flat = self.sources.keys().filter(|source| source.contains('/'));
         let sources: Vec<String> = flat.cloned().collect();
         if !sources.is_empty() {
-            return Err(MirrorObstacle::FlatNames { sources }.into());
+            return Err(MirrorBlocker::FlatNames { sources }.into());
         }
         let mut files = Vec::new();
         for (source, places) in self.sources {
@@ -112,7 +112,7 @@ impl NodeMirrors<'_> {
     }
 
     /// Returns the file of k3s. It supports one rewrite rule per registry, which must be right for all endpoints.
-    fn k3s(&self) -> Result<Vec<NodeFile>, RegistryObstacle> {
+    fn k3s(&self) -> Result<Vec<NodeFile>, RegistryBlocker> {
         const CA: &str = "/etc/rancher/k3s/site-ca.crt";
         let mut mirrors: BTreeMap<&str, Value> = BTreeMap::new();
         for (host, sources) in self.by_host() {
@@ -126,7 +126,7 @@ impl NodeMirrors<'_> {
             if !is_one || sources.len() > 1 && sources.iter().any(is_whole) {
                 let all: BTreeSet<String> =
                     places().map(|place| place.registry.to_string()).collect();
-                let several = MirrorObstacle::SeveralPrefixes {
+                let several = MirrorBlocker::SeveralPrefixes {
                     host: host.to_owned(),
                     places: all.into_iter().collect(),
                 };
@@ -342,7 +342,7 @@ mod tests {
         assert!(nodes(&same).files(Format::K3s).is_ok());
         let other = sources(&[("quay.io", &["a.test/apps", "a.test/more"])]);
         let refused = nodes(&other).files(Format::K3s).unwrap_err();
-        let several = MirrorObstacle::SeveralPrefixes {
+        let several = MirrorBlocker::SeveralPrefixes {
             host: "quay.io".to_owned(),
             places: ["a.test/apps", "a.test/more"].map(str::to_owned).into(),
         };

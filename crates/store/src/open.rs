@@ -16,10 +16,10 @@ use schemas::{Descriptor, Digest, ImageDocument, ImagePlace, SolutionId};
 use validator::{PackagedProgram, PriorAcceptance, Report};
 
 use crate::artifact::{only_layer, place, placement_in};
+use crate::blocker::RegistryBlocker;
 use crate::error::Error;
 use crate::layout::{PathLayout, Placement};
 use crate::limits;
-use crate::obstacle::RegistryObstacle;
 use crate::place::own_repository;
 use crate::record::Record;
 use crate::sink::Sink;
@@ -136,7 +136,7 @@ async fn head(
     let found = client.manifest(&repository, &reference).await?;
     let layer = found.as_ref().and_then(only_layer);
     let Some(layer) = layer.filter(|layer| layer.size <= limits::HEAD) else {
-        return Err(RegistryObstacle::NotKept {
+        return Err(RegistryBlocker::NotKept {
             solution_id: id.to_owned(),
             head: name,
         }
@@ -178,7 +178,7 @@ async fn pull(client: &Client, id: &str, blobs: Vec<BlobPull>) -> Result<(), Err
 }
 
 fn lost(client: &Client, what: &str) -> Error {
-    RegistryObstacle::ImagesGone {
+    RegistryBlocker::ImagesGone {
         host: client.address().host().to_owned(),
         what: what.to_owned(),
     }

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use validator::AcceptedArchive;
 
+use crate::blocker::RegistryBlocker;
 use crate::error::Error;
 use crate::layout::Placement;
-use crate::obstacle::RegistryObstacle;
 use crate::survey::{MissingImagePolicy, ReplacePolicy, Survey, TargetState, survey};
 use crate::uploads::open;
 
@@ -27,8 +27,8 @@ pub struct Preflight {
     pub images: Option<ImagesToPush>,
     /// The repositories in which an upload was opened and cancelled.
     pub tried: Vec<RepositoryPath>,
-    /// The obstacles to a push.
-    pub obstacles: Vec<RegistryObstacle>,
+    /// The blockers to a push.
+    pub blockers: Vec<RegistryBlocker>,
     /// The abilities of the registry; `None` if it rejects pushes to all tested repositories.
     pub abilities: Option<Abilities>,
     /// The free space.
@@ -73,8 +73,8 @@ impl Preflight {
         };
         let found = planned
             .as_mut()
-            .map(|survey| mem::take(&mut survey.obstacles));
-        let mut obstacles = found.unwrap_or_default();
+            .map(|survey| mem::take(&mut survey.blockers));
+        let mut blockers = found.unwrap_or_default();
         let (tried, denied) = try_repositories(client, planned.as_ref()).await?;
         let mut level_limit = limit_of(&denied);
         if archive.is_none() && denied.is_empty() {
@@ -82,7 +82,7 @@ impl Preflight {
             let mirror = client.address().repository(MIRROR)?;
             level_limit = limit_of(&try_all(client, &KnownContent::default(), &[mirror]).await?);
         }
-        let taken = |at: &&RepositoryPath| !denied.iter().any(|obstacle| names(obstacle, at));
+        let taken = |at: &&RepositoryPath| !denied.iter().any(|blocker| names(blocker, at));
         let abilities = match tried.iter().find(taken) {
             Some(repository) => Some(probe(client, repository, planned.as_ref()).await?),
             None => None,
@@ -93,10 +93,10 @@ impl Preflight {
                 reason: "no repository is known there".to_owned(),
             },
         };
-        obstacles.extend(denied);
-        explain(&mut obstacles, &space, client);
+        blockers.extend(denied);
+        explain(&mut blockers, &space, client);
         let missing = planned.as_ref().map_or(0, |survey| survey.missing_bytes);
-        obstacles.extend(too_small(&space, missing));
+        blockers.extend(too_small(&space, missing));
         let images = archive
             .zip(planned)
             .map(|((accepted, _), survey)| ImagesToPush {
@@ -109,7 +109,7 @@ impl Preflight {
         Ok(Self {
             images,
             tried,
-            obstacles,
+            blockers,
             abilities,
             space,
             level_limit,
@@ -121,9 +121,9 @@ impl Preflight {
     pub fn is_taken(&self, repository: &RepositoryPath) -> bool {
         self.abilities.is_some()
             && !self
-                .obstacles
+                .blockers
                 .iter()
-                .any(|obstacle| names(obstacle, repository))
+                .any(|blocker| names(blocker, repository))
     }
 }
 
@@ -131,7 +131,7 @@ impl Preflight {
 async fn try_repositories(
     client: &Client,
     planned: Option<&Survey>,
-) -> Result<(Vec<RepositoryPath>, Vec<RegistryObstacle>), Error> {
+) -> Result<(Vec<RepositoryPath>, Vec<RegistryBlocker>), Error> {
     let mut tried: Vec<RepositoryPath> = match planned {
         Some(images) => {
             let manifests = images.job.manifests.iter();
@@ -154,21 +154,21 @@ async fn try_repositories(
     Ok((tried, denied))
 }
 
-/// Opens and cancels an upload in each of these repositories. Returns the obstacles.
+/// Opens and cancels an upload in each of these repositories. Returns the blockers.
 async fn try_all(
     client: &Client,
     known: &KnownContent,
     repositories: &[RepositoryPath],
-) -> Result<Vec<RegistryObstacle>, Error> {
+) -> Result<Vec<RegistryBlocker>, Error> {
     let denied = open(client, known, repositories.iter().collect()).await?;
     client.cancel_uploads(known).await;
     Ok(denied)
 }
 
-/// Returns the maximum number of levels in a repository's name, if an obstacle states it.
-fn limit_of(obstacles: &[RegistryObstacle]) -> Option<usize> {
-    obstacles.iter().find_map(|obstacle| match obstacle {
-        RegistryObstacle::TooDeep { limit, .. } => Some(*limit),
+/// Returns the maximum number of levels in a repository's name, if a blocker states it.
+fn limit_of(blockers: &[RegistryBlocker]) -> Option<usize> {
+    blockers.iter().find_map(|blocker| match blocker {
+        RegistryBlocker::TooDeep { limit, .. } => Some(*limit),
         _ => None,
     })
 }
@@ -188,10 +188,10 @@ async fn probe(
     Ok(client.probe(&probe).await?)
 }
 
-fn names(obstacle: &RegistryObstacle, repository: &RepositoryPath) -> bool {
-    match obstacle {
-        RegistryObstacle::PushRefused { repository: at, .. } => at == repository.as_str(),
-        RegistryObstacle::TooDeep { repositories, .. } => {
+fn names(blocker: &RegistryBlocker, repository: &RepositoryPath) -> bool {
+    match blocker {
+        RegistryBlocker::PushRefused { repository: at, .. } => at == repository.as_str(),
+        RegistryBlocker::TooDeep { repositories, .. } => {
             repositories.iter().any(|at| at == repository.as_str())
         }
         _ => false,
@@ -199,28 +199,28 @@ fn names(obstacle: &RegistryObstacle, repository: &RepositoryPath) -> bool {
 }
 
 /// Replaces refusals without details by the missing project, if the registry reports that the project does not exist.
-fn explain(obstacles: &mut Vec<RegistryObstacle>, space: &Space, client: &Client) {
+fn explain(blockers: &mut Vec<RegistryBlocker>, space: &Space, client: &Client) {
     let Space::NoProject { project } = space else {
         return;
     };
-    obstacles.retain(|obstacle| {
+    blockers.retain(|blocker| {
         !matches!(
-            obstacle,
-            RegistryObstacle::PushRefused {
+            blocker,
+            RegistryBlocker::PushRefused {
                 why: Refusal::Denied | Refusal::NoRepository,
                 ..
             }
         )
     });
-    let no_project = RegistryObstacle::NoProject {
+    let no_project = RegistryBlocker::NoProject {
         host: client.address().host().to_owned(),
         project: project.clone(),
     };
-    obstacles.insert(0, no_project);
+    blockers.insert(0, no_project);
 }
 
-/// Returns an obstacle if the project has less free space than the missing bytes.
-fn too_small(space: &Space, missing: u64) -> Option<RegistryObstacle> {
+/// Returns a blocker if the project has less free space than the missing bytes.
+fn too_small(space: &Space, missing: u64) -> Option<RegistryBlocker> {
     let Space::Known {
         project,
         limit,
@@ -230,7 +230,7 @@ fn too_small(space: &Space, missing: u64) -> Option<RegistryObstacle> {
         return None;
     };
     let free = (*limit)?.saturating_sub(*used);
-    (missing > free).then(|| RegistryObstacle::NoRoom {
+    (missing > free).then(|| RegistryBlocker::NoRoom {
         project: project.clone(),
         free,
         coming: missing,
@@ -261,7 +261,7 @@ mod tests {
         let mut found = Preflight {
             images: None,
             tried: vec![open.clone(), closed.clone()],
-            obstacles: vec![RegistryObstacle::PushRefused {
+            blockers: vec![RegistryBlocker::PushRefused {
                 why: Refusal::Denied,
                 words: String::new(),
                 host: "r.test".to_owned(),

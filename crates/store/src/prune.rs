@@ -17,11 +17,11 @@ use serde::Serialize;
 use validator::IMAGE_INDEX;
 
 use crate::artifact::kept_archives;
+use crate::blocker::RegistryBlocker;
 use crate::deletion::{ImportedImages, StoredManifests, VersionImage, too_many};
 use crate::error::Error;
 use crate::layout::{MirrorPolicy, Placement};
 use crate::limits;
-use crate::obstacle::RegistryObstacle;
 use crate::open::placed_head;
 use crate::record::{Record, RecordedImage};
 
@@ -91,7 +91,7 @@ pub enum UnusableHead {
 
 /// The reason why nothing is deleted.
 #[derive(Debug, thiserror::Error)]
-pub enum PruneObstacle {
+pub enum PruneBlocker {
     /// A record needs the version.
     #[error("{id} is imported: {record} needs it")]
     Needed {
@@ -187,7 +187,7 @@ impl RetainedVersions {
 
     /// Returns the versions that no record needs. Fails if no record needs any version, because the records are then
     /// probably those of another cluster.
-    pub fn find_unneeded(&self, client: &Client) -> Result<BTreeSet<SolutionId>, PruneObstacle> {
+    pub fn find_unneeded(&self, client: &Client) -> Result<BTreeSet<SolutionId>, PruneBlocker> {
         let is_free = |version: &&StoredVersion| version.needed_by.is_none();
         let free: BTreeSet<SolutionId> = self
             .versions
@@ -197,17 +197,17 @@ impl RetainedVersions {
             .collect();
         if !free.is_empty() && free.len() == self.versions.len() {
             let registry = client.address().to_string();
-            return Err(PruneObstacle::NoRecord(registry));
+            return Err(PruneBlocker::NoRecord(registry));
         }
         Ok(free)
     }
 
-    /// Plans the deletion of these versions. Returns all obstacles instead if there are any. Writes nothing.
+    /// Plans the deletion of these versions. Returns all blockers instead if there are any. Writes nothing.
     pub async fn plan(
         &self,
         client: &Client,
         chosen: &BTreeSet<SolutionId>,
-    ) -> Result<Result<PrunePlan, Vec<PruneObstacle>>, Error> {
+    ) -> Result<Result<PrunePlan, Vec<PruneBlocker>>, Error> {
         let in_the_way = self.in_the_way(client, chosen);
         if !in_the_way.is_empty() {
             return Ok(Err(in_the_way));
@@ -233,20 +233,20 @@ impl RetainedVersions {
         }))
     }
 
-    fn in_the_way(&self, client: &Client, chosen: &BTreeSet<SolutionId>) -> Vec<PruneObstacle> {
+    fn in_the_way(&self, client: &Client, chosen: &BTreeSet<SolutionId>) -> Vec<PruneBlocker> {
         let mut all = Vec::new();
         for id in chosen {
             let (id, registry) = (id.clone(), client.address().to_string());
             match self.versions.iter().find(|version| version.id == id) {
-                None => all.push(PruneObstacle::Absent { id, registry }),
+                None => all.push(PruneBlocker::Absent { id, registry }),
                 Some(version) => {
                     let record = version.needed_by.clone();
-                    all.extend(record.map(|record| PruneObstacle::Needed { id, record }));
+                    all.extend(record.map(|record| PruneBlocker::Needed { id, record }));
                 }
             }
         }
         for version in &self.versions {
-            all.extend(version.unusable_head().map(|unread| PruneObstacle::Unread {
+            all.extend(version.unusable_head().map(|unread| PruneBlocker::Unread {
                 id: version.id.clone(),
                 why: in_one_line(unread),
             }));
@@ -378,7 +378,7 @@ async fn read_all(
 fn is_damage(error: &Error) -> bool {
     match error {
         Error::Archive(_)
-        | Error::Refused(RegistryObstacle::NotKept { .. } | RegistryObstacle::ImagesGone { .. }) => {
+        | Error::Refused(RegistryBlocker::NotKept { .. } | RegistryBlocker::ImagesGone { .. }) => {
             true
         }
         Error::Registry(error) => !error.is_retried() && !error.is_everywhere(),
@@ -522,7 +522,7 @@ mod tests {
         ] {
             match (stock(versions).find_unneeded(&client()), expected) {
                 (Ok(found), Some(expected)) => assert_eq!(found, ids(expected)),
-                (Err(PruneObstacle::NoRecord(registry)), None) => assert_eq!(registry, REGISTRY),
+                (Err(PruneBlocker::NoRecord(registry)), None) => assert_eq!(registry, REGISTRY),
                 (found, expected) => panic!("{found:?}, expected {expected:?}"),
             }
         }
@@ -571,18 +571,18 @@ mod tests {
 
     #[test]
     fn a_head_is_damaged_if_it_is_there_and_not_that_of_the_archive() {
-        let obstacle = |is_gone: bool| {
+        let blocker = |is_gone: bool| {
             let (solution_id, host) = ("a-1.0.0".to_owned(), "r.test".to_owned());
             let what = "a-1.0.0".to_owned();
             Error::Refused(if is_gone {
-                RegistryObstacle::ImagesGone { host, what }
+                RegistryBlocker::ImagesGone { host, what }
             } else {
-                RegistryObstacle::NotServed { host, solution_id }
+                RegistryBlocker::NotServed { host, solution_id }
             })
         };
         for (error, expected) in [
-            (obstacle(true), true),
-            (obstacle(false), false),
+            (blocker(true), true),
+            (blocker(false), false),
             (Error::Registry(registry::Error::Stopped), false),
             (Error::NotInArchive(digest(1)), false),
         ] {

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{AcceptedArchive, Finding};
 
+use crate::blocker::RegistryBlocker;
 use crate::error::Error;
 use crate::layout::{MirrorPolicy, PathLayout, Placement};
-use crate::obstacle::RegistryObstacle;
 use crate::push_counts::PushedBlobs;
 use crate::survey::{Survey, TargetState, survey};
 
@@ -62,14 +62,14 @@ pub struct PushSummary {
     pub findings: Vec<Finding>,
 }
 
-/// The planned push and its obstacles.
+/// The planned push and its blockers.
 #[derive(Debug)]
 pub struct PushPlan {
     survey: Survey,
     summary: PushSummary,
 }
 
-/// A plan without obstacles. Only such a plan can be applied.
+/// A plan without blockers. Only such a plan can be applied.
 #[derive(Debug)]
 pub struct ReadyPush {
     survey: Survey,
@@ -77,7 +77,7 @@ pub struct ReadyPush {
 }
 
 impl PushPlan {
-    /// Determines the missing content and the obstacles. Writes nothing. A plan that is not applied must be released
+    /// Determines the missing content and the blockers. Writes nothing. A plan that is not applied must be released
     /// with [`PushPlan::give_up`].
     pub async fn make(
         accepted: &AcceptedArchive,
@@ -109,7 +109,7 @@ impl PushPlan {
         // This comes last, so that no error can occur between opening the uploads and returning the plan that owns
         // them.
         let denied = survey.open_uploads(client).await?;
-        survey.obstacles.extend(denied);
+        survey.blockers.extend(denied);
         let creates = survey.creates();
         let summary = PushSummary { creates, ..summary };
         Ok(Self { survey, summary })
@@ -126,15 +126,15 @@ impl PushPlan {
         &self.summary
     }
 
-    /// Returns the obstacles.
+    /// Returns the blockers.
     #[must_use]
-    pub fn obstacles(&self) -> &[RegistryObstacle] {
-        &self.survey.obstacles
+    pub fn blockers(&self) -> &[RegistryBlocker] {
+        &self.survey.blockers
     }
 
-    /// Returns the plan for applying it, if there are no obstacles.
+    /// Returns the plan for applying it, if there are no blockers.
     pub fn ready(self) -> Result<ReadyPush, Box<Self>> {
-        if !self.survey.obstacles.is_empty() {
+        if !self.survey.blockers.is_empty() {
             return Err(Box::new(self));
         }
         let Self { survey, summary } = self;

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use validator::AcceptedArchive;
 
 use crate::artifact::{HeadArtifact, recorded_placement};
+use crate::blocker::RegistryBlocker;
 use crate::error::Error;
 use crate::job::{ImagesByName, job, push_all};
 use crate::layout::{PathLayout, Placement};
 use crate::names::ImageName;
-use crate::obstacle::RegistryObstacle;
 use crate::referrer_lists::{ListRelation, lists};
 
 /// The handling of images that a registry lacks.
@@ -76,8 +76,8 @@ pub struct Survey {
     pub(crate) creates: Option<RepositoryCreation>,
     /// The images to be pushed.
     images: ImagesByName,
-    /// The obstacles to the push.
-    pub obstacles: Vec<RegistryObstacle>,
+    /// The blockers to the push.
+    pub blockers: Vec<RegistryBlocker>,
 }
 
 /// Repositories that do not exist, and the API that creates them.
@@ -126,8 +126,8 @@ pub async fn survey(
         missing,
     } = wanted;
     client.ping().await?;
-    let mut obstacles = unfit_layout(accepted, placement);
-    let named = ImageName::all(accepted, client.address(), placement, &mut obstacles)?;
+    let mut blockers = unfit_layout(accepted, placement);
+    let named = ImageName::all(accepted, client.address(), placement, &mut blockers)?;
     let has_head = placement.layout != PathLayout::Ref;
     let artifact = || HeadArtifact::from_archive(accepted, client.address(), placement);
     let mut artifact = has_head.then(artifact).transpose()?;
@@ -139,7 +139,7 @@ pub async fn survey(
     if let Some(planned) = &mut artifact
         && planned.differs(&known)
     {
-        obstacles.extend(follow_recorded(accepted, client, &mut placement, planned).await?);
+        blockers.extend(follow_recorded(accepted, client, &mut placement, planned).await?);
     }
     let first = named.first().map(|named| named.repository.clone());
     let mut lacking = Vec::new();
@@ -147,7 +147,7 @@ pub async fn survey(
         match state(client, &known, &named, replace).await? {
             ImageState::Whole => {}
             ImageState::Lacking => lacking.push(named),
-            ImageState::Other(digest) => obstacles.push(other_digest(client, &named, digest)),
+            ImageState::Other(digest) => blockers.push(other_digest(client, &named, digest)),
         }
     }
     let images: BTreeSet<&ImagePlace> = lacking.iter().map(|named| &named.image.place).collect();
@@ -160,7 +160,7 @@ pub async fn survey(
     if !lacking.is_empty() && !accepted.listed().has_blobs() {
         let images: Vec<String> = images.iter().map(ToString::to_string).collect();
         let (host, what) = (host(), images.join(", "));
-        obstacles.push(RegistryObstacle::ImagesGone { host, what });
+        blockers.push(RegistryBlocker::ImagesGone { host, what });
     }
     let mut job = job(accepted, &lacking);
     let by_name = by_name(&lacking, &all_referrers);
@@ -170,7 +170,7 @@ pub async fn survey(
     if missing == MissingImagePolicy::Refuse && !job.manifests.is_empty() {
         let solution_id = accepted.statement().predicate.id.to_string();
         let host = host();
-        obstacles.push(RegistryObstacle::NotServed { host, solution_id });
+        blockers.push(RegistryBlocker::NotServed { host, solution_id });
         job = PushJob::default();
     }
     job.known = known;
@@ -187,34 +187,34 @@ pub async fn survey(
         creates: None,
         images: by_name,
         placement,
-        obstacles,
+        blockers,
     })
 }
 
-/// Returns an obstacle if the archive has an operator and the layout is flat, because operators find images by their
+/// Returns a blocker if the archive has an operator and the layout is flat, because operators find images by their
 /// paths.
-fn unfit_layout(accepted: &AcceptedArchive, placement: Placement) -> Vec<RegistryObstacle> {
+fn unfit_layout(accepted: &AcceptedArchive, placement: Placement) -> Vec<RegistryBlocker> {
     let has_operator = accepted.manifest().spec.operator.is_some();
     let is_unfit = has_operator && placement.layout == PathLayout::Flat;
-    let obstacle = is_unfit.then(|| RegistryObstacle::OperatorNeedsPaths {
+    let blocker = is_unfit.then(|| RegistryBlocker::OperatorNeedsPaths {
         solution_id: accepted.statement().predicate.id.to_string(),
     });
-    obstacle.into_iter().collect()
+    blocker.into_iter().collect()
 }
 
-/// Adopts the placement that the registry records for the version if it differs. Returns an obstacle if this is not
+/// Adopts the placement that the registry records for the version if it differs. Returns a blocker if this is not
 /// possible.
 async fn follow_recorded(
     accepted: &AcceptedArchive,
     client: &Client,
     placement: &mut Placement,
     planned: &mut HeadArtifact,
-) -> Result<Option<RegistryObstacle>, Error> {
+) -> Result<Option<RegistryBlocker>, Error> {
     let solution_id = accepted.statement().predicate.id.to_string();
     let recorded = recorded_placement(client, &solution_id, &accepted.archive_id()).await?;
     let recorded = recorded.unwrap_or_default();
     if recorded.layout != placement.layout {
-        return Ok(Some(RegistryObstacle::OtherLayout {
+        return Ok(Some(RegistryBlocker::OtherLayout {
             host: client.address().host().to_owned(),
             solution_id,
             found: recorded.layout,
@@ -297,10 +297,10 @@ fn is_whole(known: &KnownContent, named: &ImageName<'_>) -> bool {
             .all(|digest| known.has_blob(repository, digest))
 }
 
-fn other_digest(client: &Client, named: &ImageName<'_>, found: Digest) -> RegistryObstacle {
+fn other_digest(client: &Client, named: &ImageName<'_>, found: Digest) -> RegistryBlocker {
     let (host, repository) = (client.address().host(), &named.repository);
     let tag = format!("{host}/{repository}:{}", named.reference);
-    RegistryObstacle::OtherTag {
+    RegistryBlocker::OtherTag {
         tag,
         found,
         ours: named.image.root.digest,

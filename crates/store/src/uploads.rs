@@ -5,31 +5,31 @@ use std::collections::BTreeSet;
 
 use registry::{Client, KnownContent, Refusal, RepositoryPath};
 
+use crate::blocker::RegistryBlocker;
 use crate::error::Error;
-use crate::obstacle::RegistryObstacle;
 use crate::survey::{RepositoryCreation, Survey};
 
 impl Survey {
     /// Opens uploads to prove the permission to push. The push uses them; otherwise they must be cancelled. Returns the
-    /// obstacles. A missing repository is no obstacle if the client can create it during the push.
-    pub async fn open_uploads(&mut self, client: &Client) -> Result<Vec<RegistryObstacle>, Error> {
+    /// blockers. A missing repository is no blocker if the client can create it during the push.
+    pub async fn open_uploads(&mut self, client: &Client) -> Result<Vec<RegistryBlocker>, Error> {
         let manifests = self.job.manifests.iter();
         let repositories = manifests.map(|manifest| &manifest.repository);
-        let mut obstacles = open(client, &self.job.known, repositories.collect()).await?;
+        let mut blockers = open(client, &self.job.known, repositories.collect()).await?;
         if let Some(api) = client.repository_api() {
-            let repositories: Vec<_> = obstacles.iter().filter_map(missing_repository).collect();
-            obstacles.retain(|obstacle| missing_repository(obstacle).is_none());
+            let repositories: Vec<_> = blockers.iter().filter_map(missing_repository).collect();
+            blockers.retain(|blocker| missing_repository(blocker).is_none());
             let api = api.clone();
             self.creates = Some(RepositoryCreation { api, repositories });
         }
-        Ok(obstacles)
+        Ok(blockers)
     }
 }
 
-/// Returns the repository if the obstacle is that it does not exist.
-fn missing_repository(obstacle: &RegistryObstacle) -> Option<RepositoryPath> {
-    match obstacle {
-        RegistryObstacle::PushRefused {
+/// Returns the repository if the blocker is that it does not exist.
+fn missing_repository(blocker: &RegistryBlocker) -> Option<RepositoryPath> {
+    match blocker {
+        RegistryBlocker::PushRefused {
             why: Refusal::NoRepository,
             repository,
             ..
@@ -38,12 +38,12 @@ fn missing_repository(obstacle: &RegistryObstacle) -> Option<RepositoryPath> {
     }
 }
 
-/// Opens an upload in each of these repositories. Returns the obstacles.
+/// Opens an upload in each of these repositories. Returns the blockers.
 pub(crate) async fn open(
     client: &Client,
     known: &KnownContent,
     repositories: BTreeSet<&RepositoryPath>,
-) -> Result<Vec<RegistryObstacle>, Error> {
+) -> Result<Vec<RegistryBlocker>, Error> {
     let all = repositories.len();
     let mut errors = client.open_uploads(known, repositories).await?;
     let limit = level_limit(client, &errors).await?;
@@ -54,26 +54,26 @@ pub(crate) async fn open(
     {
         return Err(errors.swap_remove(login).into());
     }
-    let mut obstacles: Vec<RegistryObstacle> = errors.iter().map(refused).collect();
+    let mut blockers: Vec<RegistryBlocker> = errors.iter().map(refused).collect();
     if let Some(limit) = limit {
         let mut deep = Vec::new();
-        obstacles.retain(|obstacle| {
-            let is_deep = matches!(obstacle, RegistryObstacle::PushRefused { repository, .. } if levels(repository) > limit);
-            if let RegistryObstacle::PushRefused { repository, .. } = obstacle && is_deep {
+        blockers.retain(|blocker| {
+            let is_deep = matches!(blocker, RegistryBlocker::PushRefused { repository, .. } if levels(repository) > limit);
+            if let RegistryBlocker::PushRefused { repository, .. } = blocker && is_deep {
                 deep.push(repository.clone());
             }
             !is_deep
         });
-        obstacles.insert(
+        blockers.insert(
             0,
-            RegistryObstacle::TooDeep {
+            RegistryBlocker::TooDeep {
                 host: client.address().host().to_owned(),
                 limit,
                 repositories: deep,
             },
         );
     }
-    Ok(obstacles)
+    Ok(blockers)
 }
 
 /// Returns the number of components in the name of a repository.
@@ -117,12 +117,12 @@ async fn level_limit(client: &Client, errors: &[registry::Error]) -> Result<Opti
     Ok(None)
 }
 
-/// Returns the obstacle for a refused upload.
-fn refused(error: &registry::Error) -> RegistryObstacle {
+/// Returns the blocker for a refused upload.
+fn refused(error: &registry::Error) -> RegistryBlocker {
     let refusal = error.refusal();
     let (operation, why) = refusal.expect("opening uploads fails with all other errors");
     let repository = operation.repository();
-    RegistryObstacle::PushRefused {
+    RegistryBlocker::PushRefused {
         why,
         words: error.to_string(),
         host: operation.host().to_owned(),
@@ -136,28 +136,28 @@ mod tests {
 
     #[test]
     fn only_a_missing_repository_can_be_created() {
-        let refused = |why, repository: &str| RegistryObstacle::PushRefused {
+        let refused = |why, repository: &str| RegistryBlocker::PushRefused {
             why,
             words: String::new(),
             host: "r.test".to_owned(),
             repository: repository.to_owned(),
         };
-        let project = RegistryObstacle::NoProject {
+        let project = RegistryBlocker::NoProject {
             host: "r.test".to_owned(),
             project: "apps".to_owned(),
         };
-        for (obstacle, expected) in [
+        for (blocker, expected) in [
             (refused(Refusal::NoRepository, "apps/app"), Some("apps/app")),
             (refused(Refusal::NoRepository, ""), None),
             (refused(Refusal::Denied, "apps/app"), None),
             (refused(Refusal::Name, "apps/app"), None),
             (project, None),
         ] {
-            let found = missing_repository(&obstacle);
+            let found = missing_repository(&blocker);
             assert_eq!(
                 found.as_ref().map(RepositoryPath::as_str),
                 expected,
-                "{obstacle:?}"
+                "{blocker:?}"
             );
         }
     }

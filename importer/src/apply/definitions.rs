@@ -70,11 +70,11 @@ impl Definitions {
     pub(crate) async fn uses(
         &self,
         cluster: &Cluster,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Vec<Use>, Error> {
         let mut uses = Vec::new();
         let all = self.own.iter().chain(&self.adopted);
-        if check_resources(cluster, all.clone(), obstacles).await? {
+        if check_resources(cluster, all.clone(), blockers).await? {
             return Ok(uses);
         }
         for crd in all {
@@ -91,27 +91,27 @@ impl Definitions {
 
     /// Returns the same blockers, and the custom resources themselves.
     pub(crate) async fn used(&self, cluster: &Cluster) -> Result<(Vec<Blocker>, Vec<Use>), Error> {
-        let (mut obstacles, mut uses) = (Vec::new(), Vec::new());
-        if check_resources(cluster, self.own.iter(), &mut obstacles).await? {
-            return Ok((obstacles, uses));
+        let (mut blockers, mut uses) = (Vec::new(), Vec::new());
+        if check_resources(cluster, self.own.iter(), &mut blockers).await? {
+            return Ok((blockers, uses));
         }
         for crd in &self.own {
             match resources(cluster, crd).await {
-                Err(Error::Refused(obstacle)) => obstacles.push(obstacle),
+                Err(Error::Refused(blocker)) => blockers.push(blocker),
                 found => {
                     let found: Vec<Use> = found?.iter().map(Use::new).collect();
-                    obstacles.extend(in_use(&found));
+                    blockers.extend(in_use(&found));
                     uses.extend(found);
                 }
             }
         }
-        Ok((obstacles, uses))
+        Ok((blockers, uses))
     }
 
     /// Returns an error if anything uses the CRDs to remove.
     pub(crate) async fn check_unused(&self, cluster: &Cluster) -> Result<(), Error> {
-        let mut obstacles = self.in_use(cluster).await?.into_iter();
-        obstacles.next().map_or(Ok(()), |first| Err(first.into()))
+        let mut blockers = self.in_use(cluster).await?.into_iter();
+        blockers.next().map_or(Ok(()), |first| Err(first.into()))
     }
 
     /// Deletes the CRDs that the Solution created, and releases those that existed before it.

@@ -33,23 +33,23 @@ impl Ready<'_> {
         };
         let mut place = deployment.place.clone();
         let labels = deployment.labels();
-        if let Some(standing) = place.solutions.get_mut(solution)
-            && standing.labels != labels
+        if let Some(current) = place.solutions.get_mut(solution)
+            && current.labels != labels
         {
             // The labels are recorded before they are written, so that they can be removed after an interruption.
-            standing.labels = labels;
+            current.labels = labels;
             place.write(leased).await?;
         }
         place.write_space_as(deployment.space(), leased).await?;
-        let begun = match &deployment.standing {
+        let begun = match &deployment.current {
             None => {
                 // The deployment is recorded before its first object, so that it can be undeployed after an
                 // interruption.
                 self.progress(deployment, leased).write(leased).await?;
                 None
             }
-            Some(standing)
-                if *standing == *deployment.deployed && !deployment.change.changes_releases() =>
+            Some(current)
+                if *current == *deployment.deployed && !deployment.change.changes_releases() =>
             {
                 None
             }
@@ -145,9 +145,9 @@ impl Ready<'_> {
         self.remove_releases(deployment, leased).await?;
         // A generated pull secret of the previous version, which the new version no longer uses.
         let former = deployment
-            .standing
+            .current
             .as_ref()
-            .and_then(|standing| standing.pull_secret.as_ref());
+            .and_then(|current| current.pull_secret.as_ref());
         if let Some(secret) = former
             && deployment.deployed.pull_secret.as_ref() != former
         {
@@ -169,11 +169,11 @@ impl Ready<'_> {
 
     /// Returns the version that ran before according to the record, if it is another one.
     fn former<'d>(&self, deployment: &'d Deployment) -> Option<&'d Version> {
-        let standing = deployment
-            .standing
+        let current = deployment
+            .current
             .as_ref()
             .map(|deployed| &deployed.version);
-        standing.filter(|version| *version != self.asked.id.version())
+        current.filter(|version| *version != self.asked.id.version())
     }
 
     /// Removes the objects that the plan showed, as far as they still belong to the Solution. Packaged objects are
@@ -292,7 +292,7 @@ impl Ready<'_> {
         };
         leased.lock.check()?;
         leased.restart_unpulled(&[operator]).await?;
-        let tell = |standing| (leased.tell)(Event::Rollout(standing));
+        let tell = |status| (leased.tell)(Event::Rollout(status));
         let goal = [Goal::Rollout(operator.clone())];
         let wait = self.deadline.wait();
         Ok(leased.cluster.wait(&goal, wait, &tell).await?)

@@ -180,23 +180,23 @@ pub async fn delete(
 ) -> Result<DeletedEnvironment, Error> {
     let decide = async |state: &ClusterState| {
         let spaces: Vec<NamespaceRecord> = state.environment(environment).cloned().collect();
-        let mut obstacles = Vec::new();
+        let mut blockers = Vec::new();
         let definitions = inventory::crds(change.cluster, &Selector::has(v::SOLUTION)).await?;
-        check_ending(change.cluster, &spaces, &definitions, &mut obstacles).await?;
+        check_ending(change.cluster, &spaces, &definitions, &mut blockers).await?;
         // Without these rights, the resources that would be deleted cannot be listed.
-        let may_look = obstacles.is_empty();
-        obstacles.extend(inhabited(&spaces));
+        let may_look = blockers.is_empty();
+        blockers.extend(inhabited(&spaces));
         if !may_look {
-            check_free(obstacles.clone(), &[])?;
+            check_free(blockers.clone(), &[])?;
         }
         let file = state.site.own_of(environment);
         let deleted =
             DeletedEnvironment::plan(change.cluster, environment, &spaces, file.as_ref()).await?;
         // A dry run lists the resources in any case.
         if !change.dry_run && !delete_resources {
-            obstacles.extend(deleted.refusal());
+            blockers.extend(deleted.refusal());
         }
-        check_free(obstacles, &deleted.uses)?;
+        check_free(blockers, &deleted.uses)?;
         Ok((spaces, file, deleted))
     };
     let act = async |leased: &mut Leased<'_>, decided: &mut (Vec<_>, _, DeletedEnvironment)| {

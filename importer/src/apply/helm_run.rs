@@ -20,7 +20,7 @@ use crate::helm_proxy::{HelmProxy, Lookups, Note, ObjectPath, ProxyPolicy, RunSt
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, HelmEnd};
-use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::stored::StoredRelease;
 use crate::objects::releases::{holds, is_hook, sent};
 use crate::records::inventory;
 use crate::records::storage::read_all_if_allowed;
@@ -245,11 +245,11 @@ async fn passage(
         .iter()
         .map(|entry| (entry.revision, entry.clone()))
         .collect();
-    let standing = StandingRelease::find(cluster, &recorded.namespace, &recorded.name).await?;
+    let stored = StoredRelease::find(cluster, &recorded.namespace, &recorded.name).await?;
     let mut objects = sending.map_or_else(Vec::new, |sending| sending.objects.to_vec());
-    if let Some(standing) = standing {
-        for stored in standing.stored(known)? {
-            objects.extend(sent(cluster, &stored, recorded).await?);
+    if let Some(stored) = stored {
+        for revision in stored.stored(known)? {
+            objects.extend(sent(cluster, &revision, recorded).await?);
         }
     }
     let mut places = Vec::new();

@@ -386,7 +386,7 @@ impl Leased<'_> {
         wait: Duration,
     ) -> Result<(), Error> {
         let goals: Vec<Goal> = objects.iter().cloned().map(Goal::Ready).collect();
-        let tell = |standing| (self.tell)(Event::Standing(standing));
+        let tell = |status| (self.tell)(Event::ObjectStatus(status));
         Ok(self.cluster.wait(&goals, wait, &tell).await?)
     }
 

@@ -27,7 +27,7 @@ use crate::model::error::{Error, EvenIfUsed, Use, check_free};
 use crate::model::writer::{Authority, Verb};
 use crate::objects::pull_secret::{self, DefaultAccount};
 use crate::objects::releases::program::program;
-use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::stored::StoredRelease;
 use crate::objects::releases::uninstalled;
 use crate::objects::uses::{Images, workloads};
 use crate::objects::withdrawal::{Withdrawal, remaining};
@@ -159,11 +159,11 @@ pub(crate) async fn check_carried(
     cluster: &Cluster,
     solution: &SolutionName,
     spaces: &Spaces,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let withdrawals = spaces.iter().map(|leave| &leave.carried);
-    check_withdrawing(cluster, withdrawals.clone(), obstacles).await?;
-    obstacles.extend(withdrawals.flat_map(|withdrawal| withdrawal.obstacles.clone()));
+    check_withdrawing(cluster, withdrawals.clone(), blockers).await?;
+    blockers.extend(withdrawals.flat_map(|withdrawal| withdrawal.blockers.clone()));
     let gives = |space: &NamespaceRecord| {
         let deployed = space.solutions.get(solution);
         deployed.is_some_and(|deployed| !deployed.labels.is_empty())
@@ -172,10 +172,10 @@ pub(crate) async fn check_carried(
         .iter()
         .map(|leave| &leave.space)
         .filter(|space| gives(space));
-    check_labels(cluster, labelled.map(|space| &space.namespace), obstacles).await?;
+    check_labels(cluster, labelled.map(|space| &space.namespace), blockers).await?;
     for leave in spaces.iter().filter(|leave| leave.carried.cleans_up()) {
         let (namespace, cleanup) = (&leave.space.namespace, &leave.carried.cleanup);
-        check_cleaning(cluster, solution, namespace, cleanup, obstacles).await?;
+        check_cleaning(cluster, solution, namespace, cleanup, blockers).await?;
     }
     Ok(())
 }
@@ -278,17 +278,17 @@ pub(crate) async fn hand_for(
     if releases().next().is_none() {
         return Ok(None);
     }
-    let mut obstacles = Vec::new();
-    let helm = program(change.helm, &mut obstacles).await?;
+    let mut blockers = Vec::new();
+    let helm = program(change.helm, &mut blockers).await?;
     for release in releases() {
         let (name, known) = (&release.name, &release.revisions);
-        let standing = StandingRelease::find(change.cluster, &release.namespace, name).await?;
-        let standing = standing
-            .filter(|standing| standing.is_of(solution, known) && !standing.is_known(known));
-        let unknown = standing.filter(|standing| !change.accepted.contains(&standing.id()));
-        obstacles.extend(unknown.map(|standing| standing.unknown(release)));
+        let stored = StoredRelease::find(change.cluster, &release.namespace, name).await?;
+        let stored =
+            stored.filter(|stored| stored.is_of(solution, known) && !stored.is_known(known));
+        let unknown = stored.filter(|stored| !change.accepted.contains(&stored.id()));
+        blockers.extend(unknown.map(|stored| stored.unknown(release)));
     }
-    check_free(obstacles, &[])?;
+    check_free(blockers, &[])?;
     Ok(helm.map(|helm| HelmRunner::new(&helm, solution).accepting(&change.accepted)))
 }
 
@@ -476,16 +476,16 @@ pub async fn deactivate(
             }
             .into());
         }
-        let mut obstacles = deployed(state, solution, None);
+        let mut blockers = deployed(state, solution, None);
         let (in_use, mut uses) = definitions.used(cluster).await?;
-        obstacles.extend(in_use);
+        blockers.extend(in_use);
         let images = Images::select(&state.records, |record| record.name == *solution)?;
-        let running = workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?;
-        obstacles.extend(Blocker::used(solution.as_str(), &running));
+        let running = workloads(cluster, &images, &BTreeSet::new(), &mut blockers).await?;
+        blockers.extend(Blocker::used(solution.as_str(), &running));
         uses.extend(running);
         let (authority, own) = (&Authority::Cluster, definitions.own());
-        check_removing(cluster, authority, iter::empty(), own, &mut obstacles).await?;
-        check_free(even_if_used.without(obstacles), &uses)?;
+        check_removing(cluster, authority, iter::empty(), own, &mut blockers).await?;
+        check_free(even_if_used.without(blockers), &uses)?;
         Ok((definitions, uses))
     };
     let act = async |leased: &mut Leased<'_>, (definitions, _): &mut (Definitions, _)| {
@@ -565,8 +565,8 @@ mod tests {
         let login = "shop-registry-login";
         let of = |secrets: [&str; 2]| {
             let [ours, theirs] = secrets;
-            let obstacle = shared_login(&space([("shop", ours), ("cart", theirs)]), &shop);
-            obstacle.map(|obstacle| obstacle.to_string())
+            let blocker = shared_login(&space([("shop", ours), ("cart", theirs)]), &shop);
+            blocker.map(|blocker| blocker.to_string())
         };
         let words =
             "cart pulls images with Secret prod/shop-registry-login, which would be deleted";

@@ -234,9 +234,9 @@ impl Ready<'_> {
             environment: deployment.place.environment.clone(),
             namespace: deployment.namespace().clone(),
             from: deployment
-                .standing
+                .current
                 .as_ref()
-                .map(|standing| VersionRun::from_deployed(&decided.state, id.name(), standing)),
+                .map(|current| VersionRun::from_deployed(&decided.state, id.name(), current)),
             to: Some(VersionRun::from_archive(
                 &deployment.deployed,
                 Some(record.archive_id),

@@ -32,8 +32,8 @@ impl Withdrawal {
         namespace: &Namespace,
         wait: Duration,
     ) -> Result<(), Error> {
-        if let Some(obstacle) = self.obstacles.first() {
-            return Err(obstacle.clone().into());
+        if let Some(blocker) = self.blockers.first() {
+            return Err(blocker.clone().into());
         }
         let before = self.recorded.clone();
         let steps = self.cleanup.steps.iter();

@@ -32,7 +32,7 @@ use crate::model::error::Error;
 use crate::model::event::{Event, ReleaseChange};
 use crate::model::request::Deadline;
 use crate::objects::losses;
-use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::stored::StoredRelease;
 use crate::objects::releases::{PlannedRelease, is_hook, is_kept, sent};
 use crate::plan::Ready;
 use crate::records::namespace_record::NamespaceRecord;
@@ -86,19 +86,18 @@ impl HelmRunner {
         leased.lock.check()?;
         let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
-        let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
-        let Some(standing) = standing.filter(|standing| standing.is_of(&self.solution, &known))
-        else {
+        let stored = StoredRelease::find(cluster, &release.namespace, name).await?;
+        let Some(stored) = stored.filter(|stored| stored.is_of(&self.solution, &known)) else {
             return Ok(());
         };
         let mut release = release.clone();
         release.revisions.clone_from(&known);
-        if !standing.is_known(&known) {
+        if !stored.is_known(&known) {
             // Uninstalling a release that was changed since an import stored it needs consent.
-            if !self.accepted.contains(&standing.id()) {
-                return Err(standing.unknown(&release).into());
+            if !self.accepted.contains(&stored.id()) {
+                return Err(stored.unknown(&release).into());
             }
-            release.revisions = standing.as_it_is();
+            release.revisions = stored.as_it_is();
             leased.released(release.clone());
         }
         let release = &release;
@@ -140,12 +139,12 @@ impl HelmRunner {
         });
         let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
-        let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
-        let objects = match &standing {
-            Some(standing) if !standing.is_known(&known) => {
-                return Err(standing.unknown(release).into());
+        let stored = StoredRelease::find(cluster, &release.namespace, name).await?;
+        let objects = match &stored {
+            Some(stored) if !stored.is_known(&known) => {
+                return Err(stored.unknown(release).into());
             }
-            Some(standing) => sent(cluster, &standing.newest, release).await?,
+            Some(stored) => sent(cluster, &stored.newest, release).await?,
             None => Vec::new(),
         };
         let mut behind = StatefulSetSelection::new(objects.iter().map(Object::reference));
@@ -242,8 +241,8 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (cluster, name) = (leased.cluster, &release.name);
-        let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
-        let revision = standing.as_ref().map(StandingRelease::revision);
+        let stored = StoredRelease::find(cluster, &release.namespace, name).await?;
+        let revision = stored.as_ref().map(StoredRelease::revision);
         leased.released(ReleaseEntry {
             revision,
             revisions: revisions(release, leased),
@@ -256,8 +255,8 @@ impl Ready<'_> {
     pub(crate) fn progress(&self, deployment: &Deployment, leased: &Leased<'_>) -> NamespaceRecord {
         let solution = self.asked.id.name();
         let mut place = deployment.place.clone().seen(leased.uids());
-        let standing = deployment.standing.as_ref();
-        let mut coming = standing.unwrap_or(&deployment.deployed).clone();
+        let current = deployment.current.as_ref();
+        let mut coming = current.unwrap_or(&deployment.deployed).clone();
         coming.labels = deployment.labels();
         place.solutions.insert(solution.clone(), coming);
         let version = self.asked.id.version().clone();
@@ -375,8 +374,8 @@ impl Ready<'_> {
                 continue;
             };
             let (cluster, name) = (leased.cluster, &release.name);
-            let standing = StandingRelease::find(cluster, &release.namespace, name).await?;
-            if !standing.is_some_and(|standing| standing.is_back_at(back)) {
+            let stored = StoredRelease::find(cluster, &release.namespace, name).await?;
+            if !stored.is_some_and(|stored| stored.is_back_at(back)) {
                 check_definitions(release, deployment, cluster).await?;
                 hand.roll_back(release, home, back, leased).await?;
             }
@@ -411,13 +410,12 @@ pub(crate) async fn interceptors(
     release: &ReleaseEntry,
 ) -> Result<Vec<Object>, Error> {
     let (namespace, name, known) = (&release.namespace, &release.name, &release.revisions);
-    let standing = StandingRelease::find(cluster, namespace, name).await?;
-    let standing =
-        standing.filter(|standing| standing.is_of(solution, known) && standing.is_known(known));
-    let Some(standing) = standing else {
+    let stored = StoredRelease::find(cluster, namespace, name).await?;
+    let stored = stored.filter(|stored| stored.is_of(solution, known) && stored.is_known(known));
+    let Some(stored) = stored else {
         return Ok(Vec::new());
     };
-    let sent = sent(cluster, &standing.newest, release).await?;
+    let sent = sent(cluster, &stored.newest, release).await?;
     let asked = sent
         .iter()
         .filter(|object| intercepts(object.reference()) && !is_hook(object) && !is_kept(object));
@@ -454,14 +452,14 @@ async fn check_definitions(
     deployment: &Deployment,
     cluster: &Cluster,
 ) -> Result<(), Error> {
-    let Some(standing) = &deployment.standing else {
+    let Some(current) = &deployment.current else {
         return Ok(());
     };
     let planned = deployment.releases.named(release.name.as_str());
     let before = planned.into_iter().flat_map(|planned| &planned.before);
     for definition in before.filter(|object| is_definition(object.as_value())) {
         if let Some(live) = cluster.get(definition.reference()).await? {
-            let (wanted, version) = (definition.as_value(), &standing.version);
+            let (wanted, version) = (definition.as_value(), &current.version);
             losses::check_replaced(cluster, &live, wanted, version).await?;
         }
     }
@@ -573,7 +571,7 @@ impl<'a> Watching<'a> {
                 now.is_late(former) || is_refused(one) && now.is_current(former, &one.object)
             })
         };
-        let tell = |standing: ObjectStatus| self.tell(leased, standing);
+        let tell = |status: ObjectStatus| self.tell(leased, status);
         let there = there
             .iter()
             .map(|live| Goal::Ready(live.reference().clone()));
@@ -625,22 +623,22 @@ impl<'a> Watching<'a> {
             let state = kubernetes::readiness(&live);
             if state == Readiness::Ready {
                 let object = live.reference().clone();
-                let standing = ObjectStatus {
+                let status = ObjectStatus {
                     object,
                     state,
                     awaited: None,
                 };
-                self.tell(leased, standing);
+                self.tell(leased, status);
             }
         }
     }
 
     /// Reports the state of an object unless it was the last one reported.
-    fn tell(&self, leased: &Leased<'_>, standing: ObjectStatus) {
+    fn tell(&self, leased: &Leased<'_>, status: ObjectStatus) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = standing.to_string();
-        if told.insert(standing.object.clone(), text.clone()) != Some(text) {
-            (leased.tell)(Event::Standing(standing));
+        let text = status.to_string();
+        if told.insert(status.object.clone(), text.clone()) != Some(text) {
+            (leased.tell)(Event::ObjectStatus(status));
         }
     }
 }

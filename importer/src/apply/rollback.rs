@@ -96,10 +96,10 @@ async fn coming_back(
 ) -> Result<Vec<Object>, Error> {
     let mut coming = Vec::new();
     for object in inverse.objects.iter().filter(|object| asks_nobody(object)) {
-        if let Some(standing) = &deployment.standing
+        if let Some(current) = &deployment.current
             && is_definition(object.as_value())
             && let Some(live) = cluster.get(object.reference()).await?
-            && stays(object, &live, &standing.version, cluster).await?
+            && stays(object, &live, &current.version, cluster).await?
         {
             continue;
         }

@@ -58,13 +58,13 @@ impl<'a> ShownImport<'a> {
     ) -> Result<Ready<'a>, Error> {
         let (findings, request) = (self.findings.to_vec(), self.request.clone());
         let plan = Plan::make(self.accepted, findings, self.client, cluster, request).await?;
-        let blocker = in_the_way(&plan.obstacles(), self.plan, plan.summary(), earlier);
+        let blocker = in_the_way(&plan.blockers(), self.plan, plan.summary(), earlier);
         if let Some(blocker) = blocker {
             plan.give_up(self.client).await;
             return Err(blocker.into());
         }
         let Ok(ready) = plan.ready() else {
-            unreachable!("a plan without obstacles is ready")
+            unreachable!("a plan without blockers is ready")
         };
         Ok(ready)
     }
@@ -73,12 +73,12 @@ impl<'a> ShownImport<'a> {
 /// Returns the first blocker of the plan itself. If there is none, returns the blocker that the plan differs from the
 /// shown one.
 fn in_the_way(
-    obstacles: &[&Blocker],
+    blockers: &[&Blocker],
     shown: &PlanSummary,
     anew: &PlanSummary,
     earlier: &[&PlanSummary],
 ) -> Option<Blocker> {
-    let first = obstacles.first().map(|&obstacle| obstacle.clone());
+    let first = blockers.first().map(|&blocker| blocker.clone());
     first.or_else(|| {
         let differences = shown.differences(anew, earlier);
         (!differences.is_empty()).then(|| Blocker::changed(differences))
@@ -109,7 +109,7 @@ mod tests {
         let denied = Blocker::denied(&Access::new("create", "", "pods"));
         let changed = || Blocker::changed(["the server's address"]);
         let both = [&denied, &changed()];
-        for (obstacles, anew, expected) in [
+        for (blockers, anew, expected) in [
             (&[][..], &shown, None),
             (&[], &noted, None),
             (&[], &other, Some(changed())),
@@ -117,7 +117,7 @@ mod tests {
             (&both, &other, Some(denied.clone())),
         ] {
             assert_eq!(
-                in_the_way(obstacles, &shown, anew, &[]),
+                in_the_way(blockers, &shown, anew, &[]),
                 expected,
                 "{anew:?}"
             );

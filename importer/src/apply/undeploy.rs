@@ -71,8 +71,8 @@ pub struct NoLongerNeeding {
 
 impl NoLongerNeeding {
     /// Checks whether a blocker is caused by this Solution's need of the undeployed one.
-    fn explains(&self, obstacle: &Blocker) -> bool {
-        match obstacle {
+    fn explains(&self, blocker: &Blocker) -> bool {
+        match blocker {
             Blocker::Unmet(unmet) => match &**unmet {
                 UnmetPrerequisite::NeededBy {
                     needed_by,
@@ -92,9 +92,9 @@ impl NoLongerNeeding {
 }
 
 /// Returns the blockers that remain after these Solutions have changed.
-fn remaining(mut obstacles: Vec<Blocker>, earlier: &[NoLongerNeeding]) -> Vec<Blocker> {
-    obstacles.retain(|obstacle| !earlier.iter().any(|earlier| earlier.explains(obstacle)));
-    obstacles
+fn remaining(mut blockers: Vec<Blocker>, earlier: &[NoLongerNeeding]) -> Vec<Blocker> {
+    blockers.retain(|blocker| !earlier.iter().any(|earlier| earlier.explains(blocker)));
+    blockers
 }
 
 /// Returns the blocker that an object would be removed or applied that was not shown.
@@ -182,10 +182,10 @@ impl Undeployment<'_> {
                 }
                 .into());
             }
-            let obstacles = in_the_way(cluster, authority, state, solution, &spaces).await?;
+            let blockers = in_the_way(cluster, authority, state, solution, &spaces).await?;
             let unplanned = shown.and_then(|shown| unplanned(&spaces, shown));
-            let obstacles = unplanned.into_iter().chain(remaining(obstacles, earlier));
-            check_free(obstacles.collect(), &[])?;
+            let blockers = unplanned.into_iter().chain(remaining(blockers, earlier));
+            check_free(blockers.collect(), &[])?;
             let is_active = state.active.contains_key(solution);
             let hand = hand_for(solution, &spaces, change).await?;
             Ok(Stopping {
@@ -241,24 +241,24 @@ pub async fn undeploy_alone(
         let sets = RemoveSets::Apply;
         let spaces = leaving(cluster, authority, solution, &state, spaces, sets).await?;
         if spaces.is_empty() {
-            let mut obstacles = Vec::new();
+            let mut blockers = Vec::new();
             check_removing(
                 cluster,
                 authority,
                 [namespace].into_iter(),
                 iter::empty(),
-                &mut obstacles,
+                &mut blockers,
             )
             .await?;
             let theirs = AdministratorTask::DeployedByOthers {
                 solution: solution.clone(),
                 namespace: namespace.clone(),
             };
-            obstacles.push(theirs.into());
-            check_free(obstacles, &[])?;
+            blockers.push(theirs.into());
+            check_free(blockers, &[])?;
         }
-        let obstacles = in_the_way(cluster, authority, &state, solution, &spaces).await?;
-        check_free(obstacles, &[])?;
+        let blockers = in_the_way(cluster, authority, &state, solution, &spaces).await?;
+        check_free(blockers, &[])?;
         // A user without the right to read CRDs gets no note about them.
         let stopping = Stopping {
             spaces,
@@ -310,14 +310,14 @@ async fn in_the_way(
     solution: &SolutionName,
     spaces: &Spaces,
 ) -> Result<Vec<Blocker>, Error> {
-    let mut obstacles = still_needed(state, solution, spaces);
+    let mut blockers = still_needed(state, solution, spaces);
     let shared = spaces.iter();
-    obstacles.extend(shared.filter_map(|leave| shared_login(&leave.space, solution)));
+    blockers.extend(shared.filter_map(|leave| shared_login(&leave.space, solution)));
     let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
     let objects = spaces.iter().flat_map(|leave| &leave.own);
-    check_removing(cluster, authority, namespaces, objects, &mut obstacles).await?;
-    check_carried(cluster, solution, spaces, &mut obstacles).await?;
-    Ok(obstacles)
+    check_removing(cluster, authority, namespaces, objects, &mut blockers).await?;
+    check_carried(cluster, solution, spaces, &mut blockers).await?;
+    Ok(blockers)
 }
 
 #[cfg(test)]

@@ -122,10 +122,10 @@ async fn check(
     even_if_used: EvenIfUsed,
 ) -> Result<Vec<Use>, Error> {
     let (cluster, solution, version) = (change.cluster, &record.name, &record.version);
-    let mut obstacles = deployed(state, solution, Some(version));
+    let mut blockers = deployed(state, solution, Some(version));
     // A person cannot overrule this use: the CRDs would stay and name a version without a record.
     if state.active.get(solution) == Some(version) {
-        obstacles.push(Blocker::Active {
+        blockers.push(Blocker::Active {
             solution: solution.clone(),
             version: version.clone(),
         });
@@ -133,19 +133,19 @@ async fn check(
     let definitions = Definitions::read(cluster, solution)
         .await?
         .written_by(version);
-    let mut uses = definitions.uses(cluster, &mut obstacles).await?;
+    let mut uses = definitions.uses(cluster, &mut blockers).await?;
     let images = uses::Images::select(&state.records, |known| known.id() == record.id())?;
-    uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?);
-    obstacles.extend(Blocker::used(&record.id(), &uses));
+    uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut blockers).await?);
+    blockers.extend(Blocker::used(&record.id(), &uses));
     let going = record::place(record);
     check_removing(
         cluster,
         &Authority::Cluster,
         iter::empty(),
         iter::once(&going),
-        &mut obstacles,
+        &mut blockers,
     )
     .await?;
-    check_free(even_if_used.without(obstacles), &uses)?;
+    check_free(even_if_used.without(blockers), &uses)?;
     Ok(uses)
 }

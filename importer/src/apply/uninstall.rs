@@ -56,7 +56,7 @@ pub struct Deletion {
     pub freed: Vec<String>,
     /// The blockers. If there are any, nothing is removed.
     #[serde(skip)]
-    pub obstacles: Vec<Blocker>,
+    pub blockers: Vec<Blocker>,
     /// Every object that the plan removes, applies or releases.
     #[serde(skip)]
     named: BTreeSet<ObjectRef>,
@@ -114,11 +114,11 @@ impl Deletion {
         needs.running();
         let state = rights::state(cluster, &needs).await?;
         let going = DepartingSolution::plan(cluster, &state, solution, sets).await?;
-        let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
+        let (mut blockers, uses) = going.blockers(cluster, solution, even_if_used).await?;
         let (authority, own) = (&Authority::Cluster, going.own());
         let namespaces = going.spaces.iter().map(|leave| &leave.space.namespace);
-        check_removing(cluster, authority, namespaces, own, &mut obstacles).await?;
-        check_carried(cluster, solution, &going.spaces, &mut obstacles).await?;
+        check_removing(cluster, authority, namespaces, own, &mut blockers).await?;
+        check_carried(cluster, solution, &going.spaces, &mut blockers).await?;
         let versions = going.records.iter().map(|record| record.version.clone());
         let leaving = |leave: &Leave| {
             let Leave { space, objects, .. } = leave;
@@ -151,7 +151,7 @@ impl Deletion {
             notes,
             uses,
             freed,
-            obstacles,
+            blockers,
             named: going.named(),
             even_if_used,
             sets,
@@ -168,16 +168,14 @@ impl Deletion {
             let added = added.map(|object| Blocker::Unplanned {
                 object: object.to_string(),
             });
-            let (obstacles, uses) = going
-                .obstacles(cluster, solution, self.even_if_used)
-                .await?;
+            let (blockers, uses) = going.blockers(cluster, solution, self.even_if_used).await?;
             let carried = going
                 .spaces
                 .iter()
-                .flat_map(|leave| leave.carried.obstacles.clone());
-            let mut obstacles = added.into_iter().chain(obstacles).chain(carried);
-            if let Some(obstacle) = obstacles.next() {
-                return Err(obstacle.into());
+                .flat_map(|leave| leave.carried.blockers.clone());
+            let mut blockers = added.into_iter().chain(blockers).chain(carried);
+            if let Some(blocker) = blockers.next() {
+                return Err(blocker.into());
             }
             Ok(DecidedDeletion {
                 hand: hand_for(solution, &going.spaces, change).await?,
@@ -315,7 +313,7 @@ impl DepartingSolution {
     }
 
     /// Returns the blockers, and everything that uses the removed objects, whether it blocks the deletion or not.
-    async fn obstacles(
+    async fn blockers(
         &self,
         cluster: &Cluster,
         solution: &SolutionName,
@@ -323,16 +321,16 @@ impl DepartingSolution {
     ) -> Result<(Vec<Blocker>, Vec<Use>), Error> {
         let spaces = self.spaces.iter();
         let shared = spaces.filter_map(|leave| shared_login(&leave.space, solution));
-        let mut obstacles = self.needed.clone();
-        obstacles.extend(shared);
+        let mut blockers = self.needed.clone();
+        blockers.extend(shared);
         let (in_use, mut uses) = self.definitions.used(cluster).await?;
-        obstacles.extend(in_use);
+        blockers.extend(in_use);
         let leaving = self.removed().cloned().collect();
-        let running = workloads(cluster, &self.images, &leaving, &mut obstacles).await?;
+        let running = workloads(cluster, &self.images, &leaving, &mut blockers).await?;
         let keeping = Blocker::used(solution.as_str(), &running);
-        obstacles.extend(even_if_used.without(keeping.into_iter().collect()));
+        blockers.extend(even_if_used.without(keeping.into_iter().collect()));
         uses.extend(running);
-        Ok((obstacles, uses))
+        Ok((blockers, uses))
     }
 
     /// Returns the content of its versions in these registries.

@@ -41,7 +41,7 @@ pub(crate) struct Resolving<'a> {
     pub(crate) declared: &'a BTreeMap<ParameterName, Parameter>,
     pub(crate) asked: &'a AskedParameters,
     /// The record of the running version.
-    pub(crate) standing: Option<&'a DeployedSolution>,
+    pub(crate) current: Option<&'a DeployedSolution>,
     /// The values in the site's files, the strongest last.
     pub(crate) site: &'a [(String, ParameterValues)],
     /// The values in the environment's Secrets.
@@ -97,7 +97,7 @@ pub(crate) struct Parameters {
     /// The number of the Secret with these values.
     pub(crate) number: Option<SecretNumber>,
     /// The number of the running version's Secret.
-    pub(crate) standing: Option<SecretNumber>,
+    pub(crate) current: Option<SecretNumber>,
     /// The texts that diffs and messages must not show.
     pub(crate) hidden: HiddenTexts,
     /// Notes on values of parameters that this version does not have.
@@ -108,11 +108,11 @@ impl Parameters {
     /// Checks whether a Secret is kept after the deployment is complete. A rollback needs one earlier Secret in
     /// addition to the current one.
     pub(crate) fn keeps(&self, number: SecretNumber) -> bool {
-        if self.number == self.standing {
+        if self.number == self.current {
             // Newer Secrets belong to an interrupted change, and are removed.
-            Some(number) <= self.standing
+            Some(number) <= self.current
         } else {
-            [self.number, self.standing].contains(&Some(number))
+            [self.number, self.current].contains(&Some(number))
         }
     }
 
@@ -144,8 +144,8 @@ impl Parameters {
 
 impl Resolving<'_> {
     /// Resolves all values, and adds a blocker for each problem.
-    pub(crate) fn resolve(&self, obstacles: &mut Vec<Blocker>) -> Parameters {
-        self.check_names(obstacles);
+    pub(crate) fn resolve(&self, blockers: &mut Vec<Blocker>) -> Parameters {
+        self.check_names(blockers);
         let held = self.held();
         let mut parameters = Parameters {
             secret: held.clone().unwrap_or_default(),
@@ -159,12 +159,12 @@ impl Resolving<'_> {
                 held.as_ref().map(|values| &values.parameters),
             ) {
                 Ok(resolved) => parameters.add(name, resolved),
-                Err(unfit) => obstacles.push(unfit.into()),
+                Err(unfit) => blockers.push(unfit.into()),
             }
         }
-        self.choose_values(&mut parameters, obstacles);
+        self.choose_values(&mut parameters, blockers);
         parameters.number = self.number(&parameters.secret);
-        parameters.standing = self.standing.and_then(|standing| standing.secret);
+        parameters.current = self.current.and_then(|current| current.secret);
         let kept = self.kept.values.values();
         let all = kept.chain([&parameters.secret]);
         parameters.hidden = HiddenTexts::new(all.flat_map(KeptValues::hidden));
@@ -190,17 +190,17 @@ impl Resolving<'_> {
                     values: named,
                     size,
                 };
-                obstacles.push(large.into());
+                blockers.push(large.into());
             }
         }
         parameters
     }
 
-    fn check_names(&self, obstacles: &mut Vec<Blocker>) {
+    fn check_names(&self, blockers: &mut Vec<Blocker>) {
         let named = self.asked.given.keys().chain(&self.asked.unset);
         let unknown = named.filter(|name| !self.declared.contains_key(*name));
         let unknown: BTreeSet<&ParameterName> = unknown.collect();
-        obstacles.extend(unknown.into_iter().map(|name| {
+        blockers.extend(unknown.into_iter().map(|name| {
             ContentBlocker::NoParameter {
                 parameter: name.clone(),
                 near: nearest(name.as_str(), self.declared.keys(), NEAR).cloned(),
@@ -212,11 +212,11 @@ impl Resolving<'_> {
 
     /// Returns the stored values of the running version; none if it was never applied.
     fn now(&self) -> Option<KeptValues> {
-        let standing = self.standing?;
-        match standing.secret {
+        let current = self.current?;
+        match current.secret {
             Some(number) => self.kept.values.get(&number).cloned(),
             // Earlier builds recorded no number of the Secret.
-            None => (!standing.sensitive.is_empty()).then(KeptValues::default),
+            None => (!current.sensitive.is_empty()).then(KeptValues::default),
         }
     }
 
@@ -249,21 +249,21 @@ impl Resolving<'_> {
 
     /// Returns the stored values of an interrupted change, with their number.
     fn begun(&self) -> Option<(SecretNumber, &KeptValues)> {
-        let now = self.standing.and_then(|standing| standing.secret);
+        let now = self.current.and_then(|current| current.secret);
         let (number, values) = self.kept.values.last_key_value()?;
         (Some(*number) > now).then_some((*number, values))
     }
 
     /// Returns the number of the Secret for these values: an existing one with the same values, else the next number.
     fn number(&self, values: &KeptValues) -> Option<SecretNumber> {
-        let standing = self.standing.and_then(|standing| standing.secret);
+        let current = self.current.and_then(|current| current.secret);
         let begun = self.begun().filter(|(_, begun)| *begun == values);
         if *values == self.now().unwrap_or_default() {
-            standing
+            current
         } else if let Some((number, _)) = begun {
             Some(number)
         } else {
-            let last = self.kept.last.max(standing.unwrap_or_default());
+            let last = self.kept.last.max(current.unwrap_or_default());
             Some(last.saturating_add(1))
         }
     }
@@ -306,7 +306,7 @@ impl Resolving<'_> {
     /// Returns the earlier values that are not sensitive.
     fn before(&self) -> Option<&ParameterValues> {
         match &self.asked.before {
-            ChosenBefore::Keep => self.standing.map(|standing| &standing.parameters),
+            ChosenBefore::Keep => self.current.map(|current| &current.parameters),
             ChosenBefore::As { values, .. } => Some(values),
         }
     }
@@ -348,6 +348,7 @@ impl Resolving<'_> {
                 return Ok((read(word, parameter.kind), ValueSource::Word));
             }
             Some(GivenValue::Filed(value)) => return Ok((value.clone(), ValueSource::Filed)),
+            Some(GivenValue::Entered(value)) => return Ok((value.clone(), ValueSource::Entered)),
             None => {}
         }
         if !self.asked.unset.contains(name) {
@@ -355,8 +356,8 @@ impl Resolving<'_> {
                 if let Some(value) = held.get(name) {
                     return Ok((value.clone(), ValueSource::Kept));
                 }
-                let mut standing = self.standing.iter();
-                if standing.any(|standing| standing.sensitive.contains(name)) {
+                let mut current = self.current.iter();
+                if current.any(|current| current.sensitive.contains(name)) {
                     return Err(ContentBlocker::ValueLost {
                         parameter: name.clone(),
                     });
@@ -412,6 +413,7 @@ impl Parameters {
             | ValueSource::Kept
             | ValueSource::Filed
             | ValueSource::Word
+            | ValueSource::Entered
             | ValueSource::Given
             | ValueSource::Adopted
             | ValueSource::Generated => Some(value.clone()),
@@ -479,7 +481,7 @@ token: {type: string, sensitive: true}
     #[derive(Default)]
     struct Case {
         asked: AskedParameters,
-        standing: Option<DeployedSolution>,
+        current: Option<DeployedSolution>,
         site: Vec<(String, ParameterValues)>,
         kept: KeptSecrets,
         adopted: ChartValues,
@@ -500,7 +502,7 @@ token: {type: string, sensitive: true}
                 ..Self::default()
             }
             .kept(1, &json!({ "token": "t0ken" }))
-            .standing(&json!({}), &["token"])
+            .current(&json!({}), &["token"])
         }
 
         /// Adds a Secret with these values.
@@ -520,9 +522,9 @@ token: {type: string, sensitive: true}
         }
 
         /// Adds the record of the running version with these choices.
-        fn standing(mut self, chosen: &Value, sensitive: &[&str]) -> Self {
+        fn current(mut self, chosen: &Value, sensitive: &[&str]) -> Self {
             let sensitive = sensitive.iter().map(|name| name.parse().unwrap());
-            self.standing = Some(DeployedSolution {
+            self.current = Some(DeployedSolution {
                 parameters: values(chosen),
                 sensitive: sensitive.collect(),
                 secret: Some(1),
@@ -533,13 +535,13 @@ token: {type: string, sensitive: true}
 
         fn resolve(&self) -> (Parameters, Vec<String>) {
             let declared = yaml::from_slice(DECLARED.as_bytes()).unwrap();
-            let mut obstacles = Vec::new();
+            let mut blockers = Vec::new();
             let releases: Vec<ReleaseName> =
                 ["cache", "db"].map(|name| name.parse().unwrap()).into();
             let resolving = Resolving {
                 declared: &declared,
                 asked: &self.asked,
-                standing: self.standing.as_ref(),
+                current: self.current.as_ref(),
                 site: &self.site,
                 kept: &self.kept,
                 generated: &values(&json!({ "password": "chance" })),
@@ -548,15 +550,15 @@ token: {type: string, sensitive: true}
                 key: "a new key",
                 fleet: self.fleet.clone(),
             };
-            let parameters = resolving.resolve(&mut obstacles);
-            let obstacles = obstacles.iter().map(ToString::to_string).collect();
-            (parameters, obstacles)
+            let parameters = resolving.resolve(&mut blockers);
+            let blockers = blockers.iter().map(ToString::to_string).collect();
+            (parameters, blockers)
         }
 
         /// Returns a value and its source; there must be no blockers.
         fn found(&self, name: &str) -> (Value, String) {
-            let (parameters, obstacles) = self.resolve();
-            assert_eq!(obstacles, [""; 0]);
+            let (parameters, blockers) = self.resolve();
+            assert_eq!(blockers, [""; 0]);
             let resolved = &parameters.all[&name.parse().unwrap()];
             (resolved.value.clone(), resolved.source.to_string())
         }
@@ -591,7 +593,7 @@ token: {type: string, sensitive: true}
         );
         assert_eq!(case.found("size"), from(json!(2), "all"));
         assert_eq!(case.found("host"), from(json!("prod.test"), "prod"));
-        let case = case.standing(&json!({ "size": 3, "host": "now.test" }), &["token"]);
+        let case = case.current(&json!({ "size": 3, "host": "now.test" }), &["token"]);
         assert_eq!(case.found("size"), from(json!(3), "chosen before"));
         let case = case.given("size", GivenValue::Filed(json!(4)));
         assert_eq!(case.found("size"), from(json!(4), "given in a file"));
@@ -621,7 +623,7 @@ token: {type: string, sensitive: true}
 
     #[test]
     fn a_choice_that_is_taken_back_is_none_any_more() {
-        let mut case = Case::whole().standing(&json!({ "size": 3 }), &["token"]);
+        let mut case = Case::whole().current(&json!({ "size": 3 }), &["token"]);
         case.asked.unset.insert("size".parse().unwrap());
         assert_eq!(case.found("size"), from(json!(2), "all"));
         assert_eq!(case.resolve().0.chosen, ParameterValues::new());
@@ -629,7 +631,7 @@ token: {type: string, sensitive: true}
 
     #[test]
     fn what_ran_before_brings_its_choices_with_it() {
-        let mut case = Case::whole().standing(&json!({ "size": 3, "debug": true }), &["token"]);
+        let mut case = Case::whole().current(&json!({ "size": 3, "debug": true }), &["token"]);
         case.asked.before = ChosenBefore::As {
             values: values(&json!({ "size": 7 })),
             secret: None,
@@ -704,27 +706,27 @@ token: {type: string, sensitive: true}
     #[test]
     fn a_value_that_only_the_secret_had_is_missed() {
         let names = ["password", "token"];
-        let mut case = Case::whole().standing(&json!({}), &names);
+        let mut case = Case::whole().current(&json!({}), &names);
         let lost = "the value of parameter `password` is lost: the Secret of the environment that stored it was deleted or recreated";
         assert_eq!(case.refused(), [lost]);
         case.asked.unset.insert("password".parse().unwrap());
         assert_eq!(case.found("password").0, json!("chance"));
         // The first deployment was interrupted before its Secret was applied.
-        let mut early = Case::whole().standing(&json!({}), &["password"]);
+        let mut early = Case::whole().current(&json!({}), &["password"]);
         early.kept = KeptSecrets::default();
         early = early.given("token", GivenValue::Filed(json!("t0ken")));
         assert_eq!(early.found("password").0, json!("chance"));
         // An earlier build recorded no number.
-        let mut old = Case::whole().standing(&json!({}), &["password"]);
-        old.standing.as_mut().unwrap().secret = None;
+        let mut old = Case::whole().current(&json!({}), &["password"]);
+        old.current.as_mut().unwrap().secret = None;
         old = old.given("token", GivenValue::Filed(json!("t0ken")));
         assert_eq!(old.refused(), [lost]);
     }
 
     /// Returns the number of the current Secret, and those of the other Secrets that are kept.
     fn secrets(case: &Case) -> (Option<SecretNumber>, Vec<SecretNumber>) {
-        let (parameters, obstacles) = case.resolve();
-        assert_eq!(obstacles, [""; 0]);
+        let (parameters, blockers) = case.resolve();
+        assert_eq!(blockers, [""; 0]);
         let others = (1..=9).filter(|number| parameters.number != Some(*number));
         let stay = others.filter(|number| parameters.keeps(*number));
         (parameters.number, stay.collect())
@@ -734,8 +736,8 @@ token: {type: string, sensitive: true}
     fn other_values_are_in_another_secret_and_those_of_before_stay() {
         let both = |token: &str| json!({ "password": "made", "token": token });
         let at = |number| {
-            let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
-            case.standing.as_mut().unwrap().secret = Some(number);
+            let mut case = Case::whole().current(&json!({}), &["password", "token"]);
+            case.current.as_mut().unwrap().secret = Some(number);
             case.kept = KeptSecrets::default();
             case
         };
@@ -751,7 +753,7 @@ token: {type: string, sensitive: true}
 
         // The first deployment of all.
         let mut first = given(Case::whole(), "one");
-        (first.standing, first.kept) = (None, KeptSecrets::default());
+        (first.current, first.kept) = (None, KeptSecrets::default());
         assert_eq!(secrets(&first), (Some(1), vec![]));
     }
 
@@ -759,8 +761,8 @@ token: {type: string, sensitive: true}
     fn what_is_gone_back_to_has_its_values_again() {
         let back = |secret| {
             let both = |token: &str| json!({ "password": "made", "token": token });
-            let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
-            case.standing.as_mut().unwrap().secret = Some(2);
+            let mut case = Case::whole().current(&json!({}), &["password", "token"]);
+            case.current.as_mut().unwrap().secret = Some(2);
             let more = json!({ "password": "made", "token": "two", "newer": "x" });
             case.kept = KeptSecrets::default();
             case = case.kept(1, &both("one")).kept(2, &more);
@@ -804,11 +806,11 @@ token: {type: string, sensitive: true}
 
     #[test]
     fn values_for_other_versions_are_noted() {
-        let mut case = Case::whole().standing(&json!({ "old": 1 }), &[]);
+        let mut case = Case::whole().current(&json!({ "old": 1 }), &[]);
         case = case.kept(1, &json!({ "token": "t0ken", "old-secret": "x" }));
         case.site[0].1.extend(values(&json!({ "new": 1 })));
-        let (parameters, obstacles) = case.resolve();
-        assert_eq!(obstacles, [""; 0]);
+        let (parameters, blockers) = case.resolve();
+        assert_eq!(blockers, [""; 0]);
         // The version that has the parameter may be deployed again.
         assert!(
             parameters
@@ -832,9 +834,9 @@ token: {type: string, sensitive: true}
 
     /// Returns a Solution with values for its charts in its second Secret.
     fn with_charts() -> Case {
-        let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
-        case.standing.as_mut().unwrap().secret = Some(2);
-        case.standing.as_mut().unwrap().charts = ["db".parse().unwrap()].into();
+        let mut case = Case::whole().current(&json!({}), &["password", "token"]);
+        case.current.as_mut().unwrap().secret = Some(2);
+        case.current.as_mut().unwrap().charts = ["db".parse().unwrap()].into();
         for (number, charts) in [
             (1, self::charts(json!({ "db": { "size": 1 } }))),
             (
@@ -868,7 +870,7 @@ token: {type: string, sensitive: true}
     fn what_flags_chose_before_is_not_used_by_a_fleet_that_plans_and_is_told() {
         let mut case = with_charts();
         let chosen = json!({ "size": 3, "debug": true, "old": "x" });
-        case.standing.as_mut().unwrap().parameters = values(&chosen);
+        case.current.as_mut().unwrap().parameters = values(&chosen);
         case.adopted = charts(json!({ "cache": { "x": 1, "password": "adopted" } }));
         let kept = case.kept.values.get_mut(&2).unwrap();
         kept.charts.extend(charts(json!({ "old": { "y": 1 } })));
@@ -931,7 +933,7 @@ token: {type: string, sensitive: true}
 
     #[test]
     fn what_was_chosen_before_a_parameter_was_sensitive_stays() {
-        let mut case = Case::whole().standing(&json!({ "token": "s3cret" }), &[]);
+        let mut case = Case::whole().current(&json!({ "token": "s3cret" }), &[]);
         case.kept = KeptSecrets::default();
         let case = of_fleet(case, &json!({}));
         assert_eq!(case.found("token"), from(json!("s3cret"), "chosen before"));
@@ -1068,8 +1070,8 @@ token: {type: string, sensitive: true}
         let mut case = with_charts();
         let kept = case.kept.values.get_mut(&2).unwrap();
         kept.charts.extend(charts(json!({ "old": { "x": 1 } })));
-        let (parameters, obstacles) = case.resolve();
-        assert_eq!(obstacles, [""; 0]);
+        let (parameters, blockers) = case.resolve();
+        assert_eq!(blockers, [""; 0]);
         let note = "unused values of an earlier deployment: this version has no release `old`";
         assert_eq!(parameters.notes, [note]);
         assert!(

@@ -117,7 +117,7 @@ pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
     match &mut event {
         Event::Pulling { awaited, .. } => awaited.reword(reword),
         Event::Unproved { detail, .. } => detail.reword(reword),
-        Event::Rollout(standing) | Event::Standing(standing) => standing.reword(reword),
+        Event::Rollout(status) | Event::ObjectStatus(status) => status.reword(reword),
         Event::Nodes(nodes) => nodes.reword(reword),
         // Registries do not receive chosen values.
         Event::Pushing { .. }
@@ -168,9 +168,9 @@ fn cover(error: &mut Error, reword: Redact<'_>) {
         // Blockers have our own texts, and messages in the plan are masked where they are created. The other errors are
         // about the registry, this machine and the records.
         Error::Refused(_)
-        | Error::Hindered(_)
+        | Error::Blocked(_)
         | Error::Registry(_)
-        | Error::Shelf(_)
+        | Error::Store(_)
         | Error::Object(_)
         | Error::Record(..)
         | Error::Format { .. }
@@ -305,13 +305,13 @@ mod veil_tests {
             pod: None,
             detail: detail.clone(),
         };
-        let standing = ObjectStatus {
+        let status = ObjectStatus {
             object: ObjectRef::namespaced("apps/v1", "Deployment", "n", "d"),
             state: Readiness::Pending(detail.clone()),
             awaited: Some(awaited()),
         };
         let events = [
-            Event::Standing(standing),
+            Event::ObjectStatus(status),
             Event::Pulling {
                 image: "i".to_owned(),
                 architecture: None,

@@ -220,7 +220,7 @@ impl ValuesSources<'_> {
     pub(crate) async fn layers<'s>(
         &self,
         site: impl Iterator<Item = (&'s SiteLayer, &'s ChartChoices)>,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Vec<ValuesLayer>, Error> {
         let mut layers = Vec::new();
         for (chosen, choices) in site {
@@ -229,7 +229,7 @@ impl ValuesSources<'_> {
                 let live = read_if_allowed(self.cluster, &object).await?;
                 match layer(source, live.as_ref(), &chosen.name) {
                     Ok(layer) => layers.push(layer),
-                    Err(why) => obstacles.push(
+                    Err(why) => blockers.push(
                         ContentBlocker::ValuesSource {
                             object: Box::new(object),
                             release: self.release.clone(),

@@ -158,7 +158,7 @@ pub(super) mod tests {
         match &difference(active, archives, status).active[..] {
             [wanted] => match &wanted.version {
                 Ok(version) => version.to_string(),
-                Err(obstacle) => obstacle.to_string(),
+                Err(blocker) => blocker.to_string(),
             },
             other => panic!("{other:?}"),
         }

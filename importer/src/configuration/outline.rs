@@ -217,7 +217,7 @@ fn activation(wanted: ConfiguredVersion, archives: &[ListedArchive]) -> Outlined
         step: ConfigurationStep::new(StepAction::Activate, &solution, version.as_ref().ok()),
         needs: match version {
             Ok(version) => source(solution, version, archives),
-            Err(obstacle) => StepNeeds::Nothing(StepSkipReason::Absent(obstacle)),
+            Err(blocker) => StepNeeds::Nothing(StepSkipReason::Absent(blocker)),
         },
     }
 }
@@ -305,7 +305,7 @@ mod tests {
     fn words(question: &Question) -> String {
         match question {
             Question::Nothing(StepSkipReason::SameVersion(path)) => format!("same as {path}"),
-            Question::Nothing(StepSkipReason::Absent(obstacle)) => obstacle.to_string(),
+            Question::Nothing(StepSkipReason::Absent(blocker)) => blocker.to_string(),
             Question::Nothing(why) => format!("{why:?}"),
             Question::Import { archive } => format!("import {archive}"),
             Question::Activate { archive } => format!("activate {archive}"),

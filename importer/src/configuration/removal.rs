@@ -90,10 +90,10 @@ impl SolutionRemoval {
 
     /// Converts the outcome of a dry run.
     fn found(&self, tried: Result<RemovalReport, Error>) -> Result<PlannedRemoval, Error> {
-        let mut obstacles = match tried {
+        let mut blockers = match tried {
             Ok(undone) => return Ok(PlannedRemoval::Goes(undone.removed)),
-            Err(Error::Refused(obstacle)) => vec![obstacle],
-            Err(Error::Hindered(by)) => by.obstacles,
+            Err(Error::Refused(blocker)) => vec![blocker],
+            Err(Error::Blocked(by)) => by.blockers,
             Err(error) => return Err(error),
         };
         if let What::Version {
@@ -102,12 +102,12 @@ impl SolutionRemoval {
         } = &self.0
         {
             // An earlier step will have deactivated or replaced the version by then.
-            obstacles.retain(|obstacle| !obstacle.is_active());
-            if obstacles.is_empty() {
+            blockers.retain(|blocker| !blocker.is_active());
+            if blockers.is_empty() {
                 return Ok(PlannedRemoval::Goes(vec![unlisted.recorded_in.clone()]));
             }
         }
-        Ok(PlannedRemoval::Left(obstacles))
+        Ok(PlannedRemoval::Left(blockers))
     }
 }
 
@@ -115,8 +115,8 @@ fn removed(done: Result<RemovalReport, Error>) -> Result<RemovalOutcome, Error> 
     match done {
         Ok(undone) => Ok(RemovalOutcome::Gone(undone)),
         // An active version is not a failure here: the step that should have replaced it has failed and reports that.
-        Err(Error::Hindered(by)) if by.obstacles.iter().any(Blocker::is_active) => {
-            Ok(RemovalOutcome::Left(by.obstacles))
+        Err(Error::Blocked(by)) if by.blockers.iter().any(Blocker::is_active) => {
+            Ok(RemovalOutcome::Left(by.blockers))
         }
         Err(error) => Err(error),
     }
@@ -158,9 +158,9 @@ mod tests {
         }
     }
 
-    fn hindered(obstacles: &[Blocker]) -> Error {
-        Error::Hindered(Box::new(RemovalBlocked {
-            obstacles: obstacles.to_vec(),
+    fn blocked(blockers: &[Blocker]) -> Error {
+        Error::Blocked(Box::new(RemovalBlocked {
+            blockers: blockers.to_vec(),
             uses: Vec::new(),
         }))
     }
@@ -186,7 +186,7 @@ mod tests {
         let definitions = SolutionRemoval::of_definitions("shop".parse().unwrap());
         let (stay, change) = (version(CrdOutlook::Stay), version(CrdOutlook::Change));
         let goes = || PlannedRemoval::Goes(vec![RECORD.to_owned()]);
-        for (removal, obstacles, left) in [
+        for (removal, blockers, left) in [
             (&definitions, vec![deployed()], vec![deployed()]),
             (&definitions, vec![active()], vec![active()]),
             (&stay, vec![active()], vec![active()]),
@@ -199,14 +199,14 @@ mod tests {
             (&change, vec![deployed()], vec![deployed()]),
             (&change, vec![deployed(), active()], vec![deployed()]),
         ] {
-            let found = removal.found(Err(hindered(&obstacles))).unwrap();
+            let found = removal.found(Err(blocked(&blockers))).unwrap();
             if left.is_empty() {
-                assert_eq!(found, goes(), "{removal:?}: {obstacles:?}");
+                assert_eq!(found, goes(), "{removal:?}: {blockers:?}");
             } else {
                 assert_eq!(
                     found,
                     PlannedRemoval::Left(left),
-                    "{removal:?}: {obstacles:?}"
+                    "{removal:?}: {blockers:?}"
                 );
             }
         }
@@ -220,16 +220,16 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_nothing_replaced_is_left_and_any_other_obstacle_is_a_failure() {
-        for (obstacles, is_left) in [
+    fn a_version_that_nothing_replaced_is_left_and_any_other_blocker_is_a_failure() {
+        for (blockers, is_left) in [
             (vec![active()], true),
             (vec![deployed(), active()], true),
             (vec![deployed()], false),
         ] {
-            match removed(Err(hindered(&obstacles))) {
-                Ok(RemovalOutcome::Left(left)) if is_left => assert_eq!(left, obstacles),
-                Err(Error::Hindered(by)) if !is_left => assert_eq!(by.obstacles, obstacles),
-                other => panic!("{obstacles:?}: {other:?}"),
+            match removed(Err(blocked(&blockers))) {
+                Ok(RemovalOutcome::Left(left)) if is_left => assert_eq!(left, blockers),
+                Err(Error::Blocked(by)) if !is_left => assert_eq!(by.blockers, blockers),
+                other => panic!("{blockers:?}: {other:?}"),
             }
         }
         let done = removed(Ok(gone(RECORD))).unwrap();

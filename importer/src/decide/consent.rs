@@ -133,7 +133,7 @@ pub(crate) struct Review {
     pub(crate) releases: Reviewed<Releases>,
     pub(crate) cleanup: Reviewed<Cleanup>,
     /// The effects that need consent.
-    pub(crate) beyond: ExternalEffects,
+    pub(crate) external_effects: ExternalEffects,
     /// The changes to rights.
     pub(crate) rights: RightsDifference,
     /// The dangerous effects that are shown without needing consent.
@@ -156,7 +156,7 @@ pub(crate) struct ReviewContext<'a> {
 pub(crate) async fn review(
     content: Content,
     reviewed_for: ReviewContext<'_>,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<Review, Error> {
     let namespace = reviewed_for.namespace;
     // The pattern names every field, so that the compiler reports a new field that is not reviewed.
@@ -174,7 +174,7 @@ pub(crate) async fn review(
     let space = labelled(namespace, &deployed)?;
     let last = cleanup.objects()?;
     let objects = written(&change, &releases, &last);
-    check_distinct(&objects, obstacles);
+    check_distinct(&objects, blockers);
     let all: Vec<Object> = objects.into_iter().chain([&space]).cloned().collect();
     let before = change.live().chain(releases.objects_before());
     let before: Vec<Object> = before.cloned().collect();
@@ -191,7 +191,12 @@ pub(crate) async fn review(
     let tests = releases.objects().filter(|object| is_test(object));
     let dangers = notices(all.iter().chain(tests), namespace);
     Ok(Review {
-        beyond: ExternalEffects::new(reviewed_for.id, reviewed_for.environment, namespace, lines),
+        external_effects: ExternalEffects::new(
+            reviewed_for.id,
+            reviewed_for.environment,
+            namespace,
+            lines,
+        ),
         rights,
         dangers,
         deployed: Reviewed(deployed),
@@ -224,11 +229,11 @@ fn labelled(namespace: &Namespace, deployed: &DeployedSolution) -> Result<Object
 
 /// Adds a blocker for objects with the same name. Different names in an archive can expand to the same one, and only
 /// the last object would remain.
-fn check_distinct(objects: &[&Object], obstacles: &mut Vec<Blocker>) {
+fn check_distinct(objects: &[&Object], blockers: &mut Vec<Blocker>) {
     let mut seen = BTreeSet::new();
     for object in objects {
         if !seen.insert(object.reference().identity()) {
-            obstacles.push(Blocker::SameName {
+            blockers.push(Blocker::SameName {
                 object: object.reference().to_string(),
             });
         }
@@ -293,7 +298,7 @@ mod tests {
         lines(objects, home, view).unwrap()
     }
 
-    fn beyond(environment: &str, objects: &[Object]) -> ExternalEffects {
+    fn external_effects(environment: &str, objects: &[Object]) -> ExternalEffects {
         let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let (environment, namespace) = (environment.parse().unwrap(), "ns".parse().unwrap());
         let lines = judged(objects, &ClusterView::default());
@@ -321,14 +326,18 @@ mod tests {
     }
 
     /// Returns the recorded consent to all of these effects.
-    fn accepted(beyond: &ExternalEffects) -> Consent {
+    fn accepted(external_effects: &ExternalEffects) -> Consent {
         Consent {
-            id: beyond.id.clone(),
+            id: external_effects.id.clone(),
             by: "me@here".to_owned(),
             at: StatementTime::DEFAULT,
-            lines: beyond.lines.iter().map(|line| line.text.clone()).collect(),
+            lines: external_effects
+                .lines
+                .iter()
+                .map(|line| line.text.clone())
+                .collect(),
             grants: Some(
-                beyond
+                external_effects
                     .lines
                     .iter()
                     .filter_map(|line| line.grant.clone())
@@ -339,8 +348,8 @@ mod tests {
 
     /// Returns the texts of the lines of a next version that need a new consent.
     fn asked(before: &[Object], after: &[Object]) -> Vec<String> {
-        let before = accepted(&beyond("prod", before));
-        let after = beyond("prod", after);
+        let before = accepted(&external_effects("prod", before));
+        let after = external_effects("prod", after);
         let new = after.new_lines(Some(&before)).into_iter();
         new.map(|line| line.text.clone()).collect()
     }
@@ -458,7 +467,7 @@ mod tests {
     fn the_id_is_of_what_is_shown_and_where() {
         let of = |environment, resource| {
             let role = role("ClusterRole", &json!({}), resource);
-            beyond(environment, &[role, binding("ClusterRoleBinding")]).id
+            external_effects(environment, &[role, binding("ClusterRoleBinding")]).id
         };
         assert_eq!(of("prod", "secrets"), of("prod", "secrets"));
         assert_ne!(of("prod", "secrets"), of("test", "secrets"));
@@ -467,7 +476,8 @@ mod tests {
         // An unknown verb may have the name that the text uses for three known ones. Its id differs nevertheless.
         let mut false_verb = role("ClusterRole", &json!({}), "secrets").into_value();
         false_verb["rules"][0]["verbs"] = json!(["read"]);
-        let false_verb = beyond("prod", &[object(false_verb), binding("ClusterRoleBinding")]);
+        let false_verb =
+            external_effects("prod", &[object(false_verb), binding("ClusterRoleBinding")]);
         assert_ne!(false_verb.id, of("prod", "secrets"));
     }
 
@@ -588,7 +598,7 @@ mod tests {
         ] {
             assert_eq!(asked(&before, &before), [""; 0], "{name}");
             assert_eq!(asked(&before, &after).len(), 1, "{name}");
-            let ids = [&before, &after].map(|objects| beyond("prod", objects).id);
+            let ids = [&before, &after].map(|objects| external_effects("prod", objects).id);
             assert_ne!(ids[0], ids[1], "{name}");
         }
     }
@@ -637,7 +647,8 @@ mod tests {
 
     #[test]
     fn consent_to_words_alone_is_asked_for_once_more() {
-        let network = beyond("prod", &[deployment("ns", &json!({ "hostNetwork": true }))]);
+        let network =
+            external_effects("prod", &[deployment("ns", &json!({ "hostNetwork": true }))]);
         let accepted = accepted(&network);
         assert!(network.new_lines(Some(&accepted)).is_empty());
         let words = Consent {
@@ -661,14 +672,14 @@ mod review_tests {
             let role = json!({ "apiVersion": api_version, "kind": "Role", "metadata": metadata });
             Object::new(role).unwrap()
         };
-        let mut obstacles = Vec::new();
-        check_distinct(&[&role("a"), &role("b")], &mut obstacles);
-        assert_eq!(obstacles, []);
-        check_distinct(&[&role("a"), &role("a")], &mut obstacles);
+        let mut blockers = Vec::new();
+        check_distinct(&[&role("a"), &role("b")], &mut blockers);
+        assert_eq!(blockers, []);
+        check_distinct(&[&role("a"), &role("a")], &mut blockers);
         let twice = Blocker::SameName {
             object: "Role ns/a".to_owned(),
         };
-        assert_eq!(obstacles, [twice]);
+        assert_eq!(blockers, [twice]);
     }
 
     #[test]

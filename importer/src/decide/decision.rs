@@ -31,7 +31,7 @@ pub(crate) struct Decision {
     pub(crate) state: ClusterState,
     pub(crate) crds: Vec<PlannedCrd>,
     pub(crate) deployment: Option<Deployment>,
-    pub(crate) obstacles: Vec<Blocker>,
+    pub(crate) blockers: Vec<Blocker>,
 }
 
 impl Decision {
@@ -48,33 +48,33 @@ impl Decision {
             state,
             crds: Vec::new(),
             deployment: None,
-            obstacles: Vec::new(),
+            blockers: Vec::new(),
         };
         let state = &decision.state;
-        let obstacles = &mut decision.obstacles;
-        check_record(state, record, request.allowed.replace, obstacles);
+        let blockers = &mut decision.blockers;
+        check_record(state, record, request.allowed.replace, blockers);
         if !state.has_archive(record) {
-            obstacles.extend(state.signers.check(record, request.allowed));
+            blockers.extend(state.signers.check(record, request.allowed));
         }
         match &request.goal {
             // An import without deployment changes nothing that runs.
             Goal::Available => {}
             Goal::Activated => {
                 if asked.accepted.crds().is_empty() {
-                    obstacles.push(Blocker::NoCrds {
+                    blockers.push(Blocker::NoCrds {
                         solution_id: asked.id.clone(),
                     });
                 }
-                decision.crds = asked.crds(cluster, obstacles).await?;
-                losses::check_return(asked, cluster, state, obstacles).await?;
-                migration::check(&decision.crds, &asked.id, cluster, state, obstacles).await?;
+                decision.crds = asked.crds(cluster, blockers).await?;
+                losses::check_return(asked, cluster, state, blockers).await?;
+                migration::check(&decision.crds, &asked.id, cluster, state, blockers).await?;
             }
             Goal::Deployed(target) => {
                 match &request.authority {
                     Authority::Cluster => {
-                        decision.crds = asked.crds(cluster, obstacles).await?;
+                        decision.crds = asked.crds(cluster, blockers).await?;
                     }
-                    Authority::Namespace(_) => asked.check_served(cluster, obstacles).await?,
+                    Authority::Namespace(_) => asked.check_served(cluster, blockers).await?,
                 }
                 let planner = Planner {
                     asked,
@@ -83,7 +83,7 @@ impl Decision {
                     target,
                     crds: &decision.crds,
                 };
-                decision.deployment = planner.deployment(obstacles).await?;
+                decision.deployment = planner.deployment(blockers).await?;
                 let carried = decision.deployment.iter().filter_map(|deployment| {
                     let size = deployment
                         .change
@@ -93,7 +93,7 @@ impl Decision {
                     let record = "the list of all packaged objects";
                     (size > RECORD_SIZE).then_some(Blocker::RecordTooLarge { record, size })
                 });
-                obstacles.extend(carried);
+                blockers.extend(carried);
             }
         }
         Ok(decision)
@@ -137,7 +137,7 @@ impl Decision {
     /// Returns the differences of a later decision for the same request.
     pub(crate) fn differences(&self, later: &Self, asked: &PlanRequest<'_>) -> PlanDifferences {
         let mut differences = PlanDifferences::default();
-        differences.compare_entries(&self.obstacles, &later.obstacles, Blocker::to_string);
+        differences.compare_entries(&self.blockers, &later.blockers, Blocker::to_string);
         let name = |crd: &PlannedCrd| crd.object.reference().to_string();
         differences.compare_entries(&self.crds, &later.crds, name);
         match (&self.deployment, &later.deployment) {
@@ -173,7 +173,7 @@ impl PlanRequest<'_> {
     async fn check_served(
         &self,
         cluster: &Cluster,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let shared = self.accepted.crds().iter();
         for definition in shared.chain(self.accepted.converted_crds()) {
@@ -185,7 +185,7 @@ impl PlanRequest<'_> {
                 if !cluster.serves(&served).await? {
                     let crd = manifests::text(document, "/metadata/name").to_owned();
                     let api = version.to_owned();
-                    obstacles.push(AdministratorTask::CrdInactive { crd, api }.into());
+                    blockers.push(AdministratorTask::CrdInactive { crd, api }.into());
                 }
             }
         }
@@ -195,7 +195,7 @@ impl PlanRequest<'_> {
     async fn crds(
         &self,
         cluster: &Cluster,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Vec<PlannedCrd>, Error> {
         let mut crds = Vec::new();
         for definition in self.accepted.crds() {
@@ -203,15 +203,15 @@ impl PlanRequest<'_> {
             let live = read_if_allowed(cluster, &crd::reference(definition)).await?;
             let crd = match self.crd(definition, live.as_ref()) {
                 Ok(crd) => crd,
-                Err(Error::Refused(obstacle)) => {
-                    obstacles.push(obstacle);
+                Err(Error::Refused(blocker)) => {
+                    blockers.push(blocker);
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             if let Some(live) = &live {
                 let lost = losses::check(cluster, live, &crd.narrowings, self.id.version());
-                obstacles.extend(lost.await?);
+                blockers.extend(lost.await?);
             }
             crds.push(crd);
         }
@@ -266,7 +266,7 @@ fn check_record(
     state: &ClusterState,
     record: &Record,
     replace: ReplacePolicy,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) {
     let all = state.records_with(record);
     for (what, object) in [
@@ -278,7 +278,7 @@ fn check_record(
     ] {
         let size = object.to_string().len();
         if size > RECORD_SIZE {
-            obstacles.push(Blocker::RecordTooLarge { record: what, size });
+            blockers.push(Blocker::RecordTooLarge { record: what, size });
         }
     }
     let earlier = state.record(&record.name, &record.version);
@@ -286,7 +286,7 @@ fn check_record(
         return;
     };
     if replace == ReplacePolicy::Refuse {
-        obstacles.push(Blocker::OtherArchive {
+        blockers.push(Blocker::OtherArchive {
             solution_id: record.id(),
             imported: earlier.archive_id,
             archive: record.archive_id,

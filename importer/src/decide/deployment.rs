@@ -51,9 +51,9 @@ pub(crate) struct Deployment {
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
     /// The record of the Solution before the change.
-    pub(crate) standing: Option<DeployedSolution>,
+    pub(crate) current: Option<DeployedSolution>,
     pub(crate) rights: RightsDifference,
-    pub(crate) beyond: ExternalEffects,
+    pub(crate) external_effects: ExternalEffects,
     /// The dangerous effects that are shown without needing consent.
     pub(crate) dangers: BTreeSet<String>,
     /// The blocker for a part that is not accepted.
@@ -83,10 +83,10 @@ impl Deployment {
         let record = format!("the record of namespace {}", self.namespace());
         differences.compare_part(record, &self.place, &later.place);
         let record = format!("the record of {}", self.solution);
-        differences.compare_part(record, &self.standing, &later.standing);
+        differences.compare_part(record, &self.current, &later.current);
         differences.compare_part("the cleanup objects", &self.cleanup, &later.cleanup);
         let effects = "the effects outside the environment";
-        differences.compare_part(effects, &self.beyond, &later.beyond);
+        differences.compare_part(effects, &self.external_effects, &later.external_effects);
         let releases = |change: &Plan| (change.releases.clone(), change.departing.clone());
         let [shown, now] = [self, later].map(|deployment| releases(&deployment.change));
         differences.compare_part("the releases of charts", &shown, &now);
@@ -134,7 +134,7 @@ impl Deployment {
 
     /// Checks whether the recorded choices, releases and cleanup are already those of this deployment.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.standing.as_ref() == Some(&*self.deployed)
+        self.current.as_ref() == Some(&*self.deployed)
             && self.change.inventory.releases == self.change.before.releases
             && !self.changes_cleanup
     }
@@ -146,8 +146,8 @@ impl Deployment {
 
     /// Returns the namespace labels that this version and the running one need.
     pub(crate) fn labels(&self) -> Labels {
-        let standing = self.standing.iter().map(|deployed| &deployed.labels);
-        namespace_record::joined(standing.chain([&self.deployed.labels]))
+        let current = self.current.iter().map(|deployed| &deployed.labels);
+        namespace_record::joined(current.chain([&self.deployed.labels]))
     }
 
     /// Returns the namespace during the change, with the labels that this version and the running one need.
@@ -174,15 +174,15 @@ impl Deployment {
 
     /// Returns the consent of the running version.
     pub(crate) fn accepted_before(&self) -> Option<&Consent> {
-        self.standing.as_ref()?.accepted.as_ref()
+        self.current.as_ref()?.accepted.as_ref()
     }
 
     /// Records the consent to the effects outside the environment, or the blocker if consent is missing.
     pub(crate) fn judge(&mut self, request: &Request) {
-        let judged = self.beyond.judge(self.accepted_before(), request);
+        let judged = self.external_effects.judge(self.accepted_before(), request);
         let (accepted, refused) = match judged {
             Ok(accepted) => (accepted, None),
-            Err(obstacle) => (None, Some(obstacle)),
+            Err(blocker) => (None, Some(blocker)),
         };
         self.deployed.accept(accepted);
         self.refused = refused;

@@ -44,23 +44,23 @@ impl Planner<'_> {
     /// Plans the deployment, and adds the blockers. Returns none if there is nothing to deploy or no namespace.
     pub(crate) async fn deployment(
         &self,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Option<Deployment>, Error> {
         let PlanRequest { accepted, id, .. } = self.asked;
         let spec = &accepted.manifest().spec;
         if self.operator().is_none() && accepted.sets().is_empty() && spec.charts.is_empty() {
-            obstacles.push(Blocker::NoOperator {
+            blockers.push(Blocker::NoOperator {
                 solution_id: id.clone(),
             });
             return Ok(None);
         }
-        let Some(namespace) = self.namespace(obstacles) else {
+        let Some(namespace) = self.namespace(blockers) else {
             return Ok(None);
         };
-        self.check_prerequisites(&namespace, obstacles).await?;
-        let setting = self.setting(&namespace, obstacles).await?;
+        self.check_prerequisites(&namespace, blockers).await?;
+        let setting = self.setting(&namespace, blockers).await?;
         // Boxed, because the future holds all compared objects.
-        let deployment = Box::pin(self.compose(setting, obstacles));
+        let deployment = Box::pin(self.compose(setting, blockers));
         let mut deployment = deployment.await?;
         deployment.judge(&self.asked.request);
         Ok(Some(deployment))
@@ -70,12 +70,12 @@ impl Planner<'_> {
     async fn compose(
         &self,
         mut setting: Setting,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Deployment, Error> {
         let solution = self.asked.id.name();
-        let own = self.own(&setting, obstacles).await?;
-        let (planned, releases) = self.parts(&own, &mut setting, obstacles).await?;
-        self.check_own(&setting.place.namespace, &planned.change, obstacles);
+        let own = self.own(&setting, blockers).await?;
+        let (planned, releases) = self.parts(&own, &mut setting, blockers).await?;
+        self.check_own(&setting.place.namespace, &planned.change, blockers);
         let going = going(self.cluster, solution, &planned.change).await?;
         let content = Content {
             deployed: setting.deployed,
@@ -96,10 +96,10 @@ impl Planner<'_> {
             change,
             releases,
             cleanup,
-            beyond,
+            external_effects,
             rights,
             dangers,
-        } = Box::pin(review(content, reviewed_for, obstacles)).await?;
+        } = Box::pin(review(content, reviewed_for, blockers)).await?;
         // This must follow the review: consent covers the contents before masking, even those that the archive hides
         // with its own Secrets.
         setting.parameters.hidden.extend(releases.secrets());
@@ -117,9 +117,9 @@ impl Planner<'_> {
             solution: solution.clone(),
             site: setting.site,
             parameters: setting.parameters,
-            standing: setting.standing,
+            current: setting.current,
             rights,
-            beyond,
+            external_effects,
             dangers,
             refused: None,
         })
@@ -129,11 +129,11 @@ impl Planner<'_> {
     async fn own(
         &self,
         setting: &Setting,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Vec<DesiredObject>, Error> {
         let mut own = self.objects(setting).await?;
         if let Authority::Namespace(_) = &self.asked.request.authority {
-            self.keep_within(setting, &mut own, obstacles)?;
+            self.keep_within(setting, &mut own, blockers)?;
         }
         Ok(own.into_iter().map(DesiredObject::of_operator).collect())
     }
@@ -145,14 +145,14 @@ impl Planner<'_> {
         &self,
         own: &[DesiredObject],
         setting: &mut Setting,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(PackagedPlan, Releases), Error> {
-        let (first, mut unfit) = (obstacles.len(), Vec::new());
+        let (first, mut unfit) = (blockers.len(), Vec::new());
         let patches = setting.site.patches(self.asked.id.name());
         let carrying = self.carrying(setting, &patches);
         let mut planned = carrying.plan(own, &mut unfit).await?;
-        self.note_carried(setting, &mut planned, obstacles);
-        let releases = self.releases(setting, &planned.change, obstacles).await?;
+        self.note_carried(setting, &mut planned, blockers);
+        let releases = self.releases(setting, &planned.change, blockers).await?;
         let known = self.logins(setting, &planned.change);
         let pods_of_charts = releases.pods_elsewhere(&known);
         if !pods_of_charts.is_empty() {
@@ -172,7 +172,7 @@ impl Planner<'_> {
             unfit.extend(others.map(|patch| ContentBlocker::from(patch).into()));
         }
         // The blockers of packaged objects precede those of the releases, which have been added meanwhile.
-        obstacles.splice(first..first, unfit);
+        blockers.splice(first..first, unfit);
         let departing = releases.departing.clone();
         let change = std::mem::take(&mut planned.change);
         planned.change = change.with_releases(releases.to_changes(), departing, releases.objects());
@@ -184,7 +184,7 @@ impl Planner<'_> {
         &self,
         setting: &Setting,
         change: &Plan,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Releases, Error> {
         let accepted = self.asked.accepted;
         let parts = sets::parts(accepted);
@@ -207,9 +207,9 @@ impl Planner<'_> {
             values: &setting.values,
             parameters: &setting.parameters,
             consent: setting
-                .standing
+                .current
                 .as_ref()
-                .and_then(|standing| standing.accepted.as_ref()),
+                .and_then(|current| current.accepted.as_ref()),
             carried: change,
             patches: setting.site.patches(self.asked.id.name()),
             spaces: spaces(change),
@@ -217,7 +217,7 @@ impl Planner<'_> {
         };
         let needed = |chart: &PackagedChart| needed.contains(chart.release.name.as_str());
         // Boxed, because the future holds all rendered objects.
-        Box::pin(releasing.plan(&charts, needed, obstacles)).await
+        Box::pin(releasing.plan(&charts, needed, blockers)).await
     }
 
     /// Adds the labels of the sets to the record, and checks them.
@@ -225,7 +225,7 @@ impl Planner<'_> {
         &self,
         setting: &mut Setting,
         planned: &mut PackagedPlan,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) {
         let (solution, namespace) = (self.asked.id.name(), &setting.place.namespace);
         let deployed = &mut setting.deployed;
@@ -236,7 +236,7 @@ impl Planner<'_> {
         let entries = &planned.change.inventory.entries;
         if !setting.parameters.secret.is_empty() && !entries.iter().any(is_kept) {
             // No set is installed, so no new Secret is stored. The record keeps the values of the running version.
-            let kept = setting.standing.as_ref();
+            let kept = setting.current.as_ref();
             deployed.sensitive =
                 kept.map_or_else(BTreeSet::new, |deployed| deployed.sensitive.clone());
             deployed.charts = kept.map_or_else(BTreeSet::new, |deployed| deployed.charts.clone());
@@ -245,7 +245,7 @@ impl Planner<'_> {
         deployed.labels = std::mem::take(&mut planned.labels);
         let (place, space) = (&setting.place, setting.space.as_ref());
         let unfit = place.check_labels(solution, &deployed.labels, space);
-        obstacles.extend(unfit.into_iter().map(Blocker::from));
+        blockers.extend(unfit.into_iter().map(Blocker::from));
     }
 
     /// Removes cluster-scoped objects, which a namespace administrator cannot create, with a blocker for each. Adds the
@@ -255,23 +255,23 @@ impl Planner<'_> {
         &self,
         setting: &Setting,
         objects: &mut Vec<Object>,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let wide = objects.extract_if(.., |object| object.namespace().is_none());
         let wide = wide.map(|object| object.reference().to_string());
-        obstacles.extend(wide.map(|object| AdministratorTask::ClusterObject { object }.into()));
+        blockers.extend(wide.map(|object| AdministratorTask::ClusterObject { object }.into()));
         let own = OwnRecord {
             solution: self.asked.id.name().clone(),
             deployed: setting.deployed.clone(),
         };
-        let at = setting.standing.as_ref().map_or(0, |_| objects.len());
+        let at = setting.current.as_ref().map_or(0, |_| objects.len());
         objects.insert(at, Object::new(own.to_object(&setting.place.namespace))?);
         Ok(())
     }
 
     /// Adds a blocker if the cluster administrator has deployed the Solution. A namespace administrator cannot write
     /// the cluster's records.
-    fn check_own(&self, namespace: &Namespace, change: &Plan, obstacles: &mut Vec<Blocker>) {
+    fn check_own(&self, namespace: &Namespace, change: &Plan, blockers: &mut Vec<Blocker>) {
         let solution = self.asked.id.name();
         if let Authority::Cluster = self.asked.request.authority {
             return;
@@ -284,7 +284,7 @@ impl Planner<'_> {
                 solution: solution.clone(),
                 namespace: namespace.clone(),
             };
-            obstacles.push(theirs.into());
+            blockers.push(theirs.into());
         }
     }
 

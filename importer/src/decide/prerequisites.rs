@@ -52,7 +52,7 @@ impl Planner<'_> {
     pub(crate) async fn check_prerequisites(
         &self,
         namespace: &Namespace,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let needed = &self.asked.accepted.manifest().spec.prerequisites;
         let (solution, version) = (self.asked.id.name(), self.asked.id.version());
@@ -76,9 +76,9 @@ impl Planner<'_> {
             unmet.extend(circle(self.state, environment, solution, solutions));
             let mut needs = Needs::default();
             needs.prerequisites(needed);
-            let before = obstacles.len();
-            deny(self.cluster, &needs, obstacles).await?;
-            if obstacles.len() == before {
+            let before = blockers.len();
+            deny(self.cluster, &needs, blockers).await?;
+            if blockers.len() == before {
                 unmet.extend(self.no_class(needed.storage_class.as_ref()).await?);
                 // The pods of a running version already use their share of the capacity.
                 let is_new = self.state.deployed(namespace, solution).is_none();
@@ -88,7 +88,7 @@ impl Planner<'_> {
                 unmet.extend(self.no_room(free, nodes).await?);
             }
         }
-        obstacles.extend(unmet.into_iter().map(Blocker::from));
+        blockers.extend(unmet.into_iter().map(Blocker::from));
         Ok(())
     }
 

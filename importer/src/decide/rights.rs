@@ -38,7 +38,7 @@ pub(crate) async fn check_reading(
     cluster: &Cluster,
     accepted: &AcceptedArchive,
     request: &Request,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     if let Authority::Namespace(_) = request.authority {
         // A namespace administrator gets a plan without unreadable parts, which lists them.
@@ -52,7 +52,7 @@ pub(crate) async fn check_reading(
     if denied.is_empty() {
         return Ok(());
     }
-    check_all(cluster, accepted, request, obstacles).await
+    check_all(cluster, accepted, request, blockers).await
 }
 
 /// Checks the rights that a request needs according to its archive, without reading any state.
@@ -60,7 +60,7 @@ pub(crate) async fn check_all(
     cluster: &Cluster,
     accepted: &AcceptedArchive,
     request: &Request,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let wanted = WantedRights::for_import(accepted, &request.goal);
     let objects = wanted.objects()?;
@@ -68,13 +68,13 @@ pub(crate) async fn check_all(
     if request.allowed.create == CreateEnvironment::Allow {
         needs.new_namespace();
     }
-    deny(cluster, &needs, obstacles).await?;
+    deny(cluster, &needs, blockers).await?;
     match wanted.namespace() {
         Some(namespace) => {
             if request.allowed.unproved == Unproved::Refuse {
-                check_proving(cluster, namespace, obstacles).await?;
+                check_proving(cluster, namespace, blockers).await?;
             }
-            check_grants(cluster, &objects, obstacles).await
+            check_grants(cluster, &objects, blockers).await
         }
         None => Ok(()),
     }
@@ -85,7 +85,7 @@ pub(crate) async fn check_writing(
     cluster: &Cluster,
     crds: &[PlannedCrd],
     deployment: Option<&Deployment>,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let mut needs = match deployment {
         Some(deployment) => Needs::at(deployment.namespace().as_str()),
@@ -129,13 +129,13 @@ pub(crate) async fn check_writing(
         }
         of_releases(cluster, deployment, &mut needs).await?;
     }
-    deny(cluster, &needs, obstacles).await?;
+    deny(cluster, &needs, blockers).await?;
     match deployment {
         Some(deployment) => {
             let objects = deployment.change.objects();
             let objects = objects.chain(deployment.releases.objects());
             let objects: Vec<Object> = objects.cloned().collect();
-            check_grants(cluster, &objects, obstacles).await
+            check_grants(cluster, &objects, blockers).await
         }
         None => Ok(()),
     }
@@ -169,13 +169,13 @@ async fn of_releases(
 pub(crate) async fn check_proving(
     cluster: &Cluster,
     namespace: &str,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let mut needs = Needs::at(namespace);
     needs.proof();
     let wanted: Vec<Access> = needs.wanted().cloned().collect();
     let denied = cluster.denied(&wanted).await?;
-    obstacles.extend(denied.iter().map(|access| Blocker::ProofDenied {
+    blockers.extend(denied.iter().map(|access| Blocker::ProofDenied {
         right: access.to_string(),
         missing: Box::new(access.into()),
     }));
@@ -186,7 +186,7 @@ pub(crate) async fn check_proving(
 pub(crate) async fn check_alone(
     cluster: &Cluster,
     deployment: &Deployment,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let namespace = deployment.namespace().as_str();
     let mut needs = Needs::at(namespace);
@@ -198,9 +198,9 @@ pub(crate) async fn check_alone(
     for object in deployment.stale() {
         needs.put_back(object.reference());
     }
-    deny(cluster, &needs, obstacles).await?;
+    deny(cluster, &needs, blockers).await?;
     let objects: Vec<Object> = deployment.change.objects().cloned().collect();
-    check_grants(cluster, &objects, obstacles).await
+    check_grants(cluster, &objects, blockers).await
 }
 
 /// Returns the missing rights for deploying a version whose record cannot be read, as far as they can be determined
@@ -214,9 +214,9 @@ pub(crate) async fn missing_alone(
     needs.record(record);
     needs.alone();
     needs.operator_objects();
-    let mut obstacles = Vec::new();
-    deny(cluster, &needs, &mut obstacles).await?;
-    Ok(obstacles)
+    let mut blockers = Vec::new();
+    deny(cluster, &needs, &mut blockers).await?;
+    Ok(blockers)
 }
 
 /// Checks the rights to remove operators from these namespaces, to remove these objects, and to record the removal.
@@ -225,7 +225,7 @@ pub(crate) async fn check_removing<'a>(
     authority: &Authority,
     namespaces: impl Iterator<Item = &'a Namespace>,
     objects: impl Iterator<Item = &'a ObjectRef>,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
     if let Authority::Cluster = authority {
@@ -253,14 +253,14 @@ pub(crate) async fn check_removing<'a>(
     for object in objects {
         needs.removed(object);
     }
-    deny(cluster, &needs, obstacles).await
+    deny(cluster, &needs, blockers).await
 }
 
 /// Checks the rights to remove or release the packaged objects of a deployment.
 pub(crate) async fn check_withdrawing<'a>(
     cluster: &Cluster,
     withdrawals: impl Iterator<Item = &'a Withdrawal> + Clone,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
     for space in withdrawals
@@ -270,14 +270,14 @@ pub(crate) async fn check_withdrawing<'a>(
         needs.unmarked(space);
     }
     needs.withdrawn(withdrawals.flat_map(|withdrawal| &withdrawal.objects));
-    deny(cluster, &needs, obstacles).await
+    deny(cluster, &needs, blockers).await
 }
 
 /// Checks the rights to remove labels from these namespaces.
 pub(crate) async fn check_labels<'a>(
     cluster: &Cluster,
     namespaces: impl Iterator<Item = &'a Namespace>,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
     for namespace in namespaces {
@@ -285,7 +285,7 @@ pub(crate) async fn check_labels<'a>(
         there.space();
         needs.join(there);
     }
-    deny(cluster, &needs, obstacles).await
+    deny(cluster, &needs, blockers).await
 }
 
 /// Checks the rights to apply the cleanup of a Solution, and to grant the rules in it.
@@ -294,13 +294,13 @@ pub(crate) async fn check_cleaning(
     solution: &SolutionName,
     namespace: &Namespace,
     kept: &Cleanup,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
     needs.cleanup(Some(&cleanup::reference(solution, namespace)));
     needs.carried(kept.steps.iter().map(|step| &step.recorded));
-    deny(cluster, &needs, obstacles).await?;
-    check_grants(cluster, &kept.objects()?, obstacles).await
+    deny(cluster, &needs, blockers).await?;
+    check_grants(cluster, &kept.objects()?, blockers).await
 }
 
 /// Reads the state of the cluster for a change that needs these rights. If the state cannot be read, the error lists
@@ -308,9 +308,9 @@ pub(crate) async fn check_cleaning(
 pub(crate) async fn state(cluster: &Cluster, needs: &Needs) -> Result<ClusterState, Error> {
     let read = ClusterState::read(cluster).await;
     if let Err(Error::Cluster(kubernetes::Error::Forbidden { .. })) = read {
-        let mut obstacles = Vec::new();
-        deny(cluster, needs, &mut obstacles).await?;
-        check_free(obstacles, &[])?;
+        let mut blockers = Vec::new();
+        deny(cluster, needs, &mut blockers).await?;
+        check_free(blockers, &[])?;
     }
     read
 }
@@ -329,7 +329,7 @@ pub(crate) async fn check_ending(
     cluster: &Cluster,
     spaces: &[NamespaceRecord],
     definitions: &[Object],
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let mut needs = of_change();
     needs.forgetting();
@@ -350,7 +350,7 @@ pub(crate) async fn check_ending(
     if !spaces.is_empty() {
         needs.found_everywhere();
     }
-    deny(cluster, &needs, obstacles).await
+    deny(cluster, &needs, blockers).await
 }
 
 /// Returns the cluster-scoped objects that an interrupted removal left of a namespace; none if the user may not list
@@ -370,7 +370,7 @@ async fn left_over(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Obj
 async fn check_grants(
     cluster: &Cluster,
     objects: &[Object],
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     for object in objects {
         let Some(role) = RoleName::of(object.as_value()) else {
@@ -394,7 +394,7 @@ async fn check_grants(
             right: part.to_string(),
             missing: Box::new(MissingRight { namespace, part }),
         };
-        obstacles.extend(missing.into_iter().map(grant));
+        blockers.extend(missing.into_iter().map(grant));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use crate::model::request::{CreateEnvironment, Downgrade, PlanRequest, PullLogin
 use crate::objects::crd::PlannedCrd;
 use crate::objects::operator::operator_name;
 use crate::objects::pull_secret;
-use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::stored::StoredRelease;
 use crate::records::inventory;
 use crate::records::namespace_record::{DeployedSolution, NamespaceRecord, namespace_reference};
 use crate::records::site::HeldSite;
@@ -51,7 +51,7 @@ pub(crate) struct Setting {
     /// The live namespace, if it exists.
     pub(crate) space: Option<Object>,
     /// The record of the Solution's running version there.
-    pub(crate) standing: Option<DeployedSolution>,
+    pub(crate) current: Option<DeployedSolution>,
     /// The site configuration of the environment.
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
@@ -70,34 +70,34 @@ impl Planner<'_> {
     pub(crate) async fn setting(
         &self,
         namespace: &Namespace,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Setting, Error> {
         let id = &self.asked.id;
         let space = read_if_allowed(self.cluster, &namespace_reference(namespace)).await?;
-        obstacles.extend(destination::check_reserved(namespace).err());
-        let place = self.place(namespace, space.as_ref(), obstacles);
+        blockers.extend(destination::check_reserved(namespace).err());
+        let place = self.place(namespace, space.as_ref(), blockers);
         let scope = self.operator().map(|operator| operator.scope);
-        obstacles.extend(scope.and_then(|scope| second(self.state, id.name(), namespace, scope)));
-        let standing = self.state.deployed(namespace, id.name()).cloned();
-        let fleet = fleet(self.target, standing.as_ref());
-        obstacles.extend(fleet.and_then(too_large));
+        blockers.extend(scope.and_then(|scope| second(self.state, id.name(), namespace, scope)));
+        let current = self.state.deployed(namespace, id.name()).cloned();
+        let fleet = fleet(self.target, current.as_ref());
+        blockers.extend(fleet.and_then(too_large));
         let site = self.state.site.held(Some(&place.environment))?;
         let site = site.under(fleet)?;
-        if let Some(standing) = &standing {
-            self.check_upgrade(&standing.version, obstacles);
+        if let Some(current) = &current {
+            self.check_upgrade(&current.version, blockers);
         }
         let mut parameters = self
-            .parameters(&place, standing.as_ref(), &site, obstacles)
+            .parameters(&place, current.as_ref(), &site, blockers)
             .await?;
         let stay = fleet.and_then(|fleet| stays(fleet, self.target, id.name()));
         parameters.notes.extend(stay);
-        let values = self.values(&place, &site, &parameters, obstacles).await?;
+        let values = self.values(&place, &site, &parameters, blockers).await?;
         parameters
             .hidden
             .extend(values.values().flat_map(ReleaseValues::hidden));
         let deployed = DeployedSolution {
             version: id.version().clone(),
-            pull_secret: self.pull_secret(&site, standing.as_ref()),
+            pull_secret: self.pull_secret(&site, current.as_ref()),
             parameters: parameters.chosen.clone(),
             sensitive: parameters.secret.parameters.keys().cloned().collect(),
             charts: parameters.secret.charts.keys().cloned().collect(),
@@ -105,30 +105,30 @@ impl Planner<'_> {
             fleet: fleet.cloned().map(Box::new),
             fleet_cluster: match self.target.fleet {
                 Some(_) => self.asked.request.fleet.cluster.clone(),
-                None => standing
+                None => current
                     .as_ref()
-                    .and_then(|standing| standing.fleet_cluster.clone()),
+                    .and_then(|current| current.fleet_cluster.clone()),
             },
             labels: [].into(),
-            former_releases: standing
+            former_releases: current
                 .as_ref()
-                .map(|standing| standing.former_releases.clone())
+                .map(|current| current.former_releases.clone())
                 .unwrap_or_default(),
             accepted: None,
         };
         let setting = Setting {
             place,
             space,
-            standing,
+            current,
             site,
             parameters,
             values,
             deployed,
         };
-        self.check_login(&setting, obstacles).await?;
+        self.check_login(&setting, blockers).await?;
         let choices = setting.site.reaching(id.name(), PartName::Operator);
         let choices = choices.of_operator(&operator_name(id.name().as_str()));
-        obstacles.extend(check_variables(self.operator(), &choices));
+        blockers.extend(check_variables(self.operator(), &choices));
         Ok(setting)
     }
 
@@ -136,9 +136,9 @@ impl Planner<'_> {
     async fn parameters(
         &self,
         space: &NamespaceRecord,
-        standing: Option<&DeployedSolution>,
+        current: Option<&DeployedSolution>,
         site: &HeldSite,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Parameters, Error> {
         let PlanRequest {
             accepted,
@@ -150,7 +150,7 @@ impl Planner<'_> {
         let charts = accepted.charts();
         let is_kept = declared.values().any(|parameter| parameter.sensitive)
             || !charts.is_empty()
-            || standing.is_some_and(|standing| standing.secret.is_some());
+            || current.is_some_and(|current| current.secret.is_some());
         let kept = if is_kept {
             parameters::kept(self.cluster, id.name(), space).await?
         } else {
@@ -165,7 +165,7 @@ impl Planner<'_> {
             fleet: self.target.fleet.as_deref().map(planning),
             declared,
             asked: &self.target.parameters,
-            standing,
+            current,
             site: &site.parameters(id.name()),
             kept: &kept,
             generated,
@@ -173,8 +173,8 @@ impl Planner<'_> {
             adopted: &self.adopted(space).await?,
             key: &self.asked.digest_key,
         };
-        let parameters = resolving.resolve(obstacles);
-        self.check_storage_classes(&parameters, obstacles).await?;
+        let parameters = resolving.resolve(blockers);
+        self.check_storage_classes(&parameters, blockers).await?;
         Ok(parameters)
     }
 
@@ -182,7 +182,7 @@ impl Planner<'_> {
     async fn check_storage_classes(
         &self,
         parameters: &Parameters,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let declared = self.asked.accepted.manifest().spec.parameters.iter();
         let classes = declared
@@ -196,7 +196,7 @@ impl Planner<'_> {
             match self.cluster.get(&reference).await {
                 // If the user may not read storage classes, the status of the volume shows the problem later.
                 Ok(Some(_)) | Err(kubernetes::Error::Forbidden { .. }) => {}
-                Ok(None) => obstacles.push(
+                Ok(None) => blockers.push(
                     ContentBlocker::NoStorageClass {
                         parameter: name.clone(),
                         class: parameters.hidden.say(class),
@@ -223,8 +223,8 @@ impl Planner<'_> {
             if known.is_some_and(|known| known.revision.is_some()) {
                 continue;
             }
-            let standing = StandingRelease::find(self.cluster, namespace, &release.name).await?;
-            if let Some(of_others) = standing.as_ref().map(StandingRelease::newest_of_others) {
+            let stored = StoredRelease::find(self.cluster, namespace, &release.name).await?;
+            if let Some(of_others) = stored.as_ref().map(StoredRelease::newest_of_others) {
                 let config = of_others?.map(|release| by_path(&release.config));
                 let config = config.filter(|config| !config.is_empty());
                 adopted.extend(config.map(|config| (release.name.clone(), config)));
@@ -240,7 +240,7 @@ impl Planner<'_> {
         space: &NamespaceRecord,
         site: &HeldSite,
         parameters: &Parameters,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<BTreeMap<ReleaseName, ReleaseValues>, Error> {
         let mut all = BTreeMap::new();
         for PackagedChart { release, .. } in self.asked.accepted.charts() {
@@ -250,7 +250,7 @@ impl Planner<'_> {
                 release: &release.name,
             };
             let site = site.layers_of_chart(self.asked.id.name(), &release.name);
-            let mut layers = sources.layers(site, obstacles).await?;
+            let mut layers = sources.layers(site, blockers).await?;
             let key = parameters.secret.key.as_ref();
             let chosen = parameters.charts.get(&release.name).into_iter().flatten();
             layers.extend(chosen.map(|chosen| ValuesLayer::chosen(chosen, key)));
@@ -263,33 +263,33 @@ impl Planner<'_> {
     async fn check_login(
         &self,
         setting: &Setting,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let pull_secret = setting.deployed.pull_secret.as_ref();
         if let Some(made) = pull_secret::made(self.asked, self.target, pull_secret) {
             // A login is only valid for one registry.
             let (host, pull_host) = (&made.host, self.asked.record.pull_host());
             if host != pull_host {
-                obstacles.push(Blocker::OtherLogin {
+                blockers.push(Blocker::OtherLogin {
                     host: host.clone(),
                     pull_host: pull_host.to_owned(),
                 });
             }
         } else if let Some(secret) = pull_secret {
-            self.check_pull_secret(setting, secret, obstacles).await?;
+            self.check_pull_secret(setting, secret, blockers).await?;
         }
         Ok(())
     }
 
     /// Returns the namespace of the deployment: that of the request, else the only one of the environment, else the
     /// default namespace if the environment may be created. Adds a blocker otherwise.
-    pub(crate) fn namespace(&self, obstacles: &mut Vec<Blocker>) -> Option<Namespace> {
+    pub(crate) fn namespace(&self, blockers: &mut Vec<Blocker>) -> Option<Namespace> {
         let target = self.target;
         let environment = &target.environment;
         let known: Vec<&NamespaceRecord> = self.state.environment(environment).collect();
         match (&target.namespace, known.as_slice()) {
             (_, []) if self.asked.request.allowed.create == CreateEnvironment::Refuse => {
-                obstacles.push(unknown(environment, self.state));
+                blockers.push(unknown(environment, self.state));
                 None
             }
             (Some(namespace), _) => Some(namespace.clone()),
@@ -297,7 +297,7 @@ impl Planner<'_> {
             (None, [only]) => Some(only.namespace.clone()),
             (None, several) => {
                 let namespaces = several.iter().map(|space| space.namespace.clone());
-                obstacles.push(Blocker::SeveralNamespaces {
+                blockers.push(Blocker::SeveralNamespaces {
                     environment: environment.clone(),
                     namespaces: namespaces.collect(),
                 });
@@ -311,14 +311,14 @@ impl Planner<'_> {
         &self,
         namespace: &Namespace,
         space: Option<&Object>,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> NamespaceRecord {
         let environment = &self.target.environment;
         let known = self.state.namespace(namespace);
         let adopt = self.asked.request.allowed.adopt.namespace;
         let record = destination::record(known, space, environment, namespace, adopt);
-        record.unwrap_or_else(|obstacle| {
-            obstacles.push(obstacle);
+        record.unwrap_or_else(|blocker| {
+            blockers.push(blocker);
             NamespaceRecord::new(environment.clone(), namespace.clone())
         })
     }
@@ -328,9 +328,9 @@ impl Planner<'_> {
     fn pull_secret(
         &self,
         site: &HeldSite,
-        standing: Option<&DeployedSolution>,
+        current: Option<&DeployedSolution>,
     ) -> Option<KubernetesName> {
-        let running = || standing.and_then(|standing| standing.pull_secret.clone());
+        let running = || current.and_then(|current| current.pull_secret.clone());
         let kept = || site.pull_secret().cloned().or_else(running);
         match &self.target.pull_login {
             PullLogin::Keep => kept(),
@@ -349,7 +349,7 @@ impl Planner<'_> {
         &self,
         setting: &Setting,
         secret: &KubernetesName,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let (place, space) = (&setting.place, &setting.space);
         let namespace = &place.namespace;
@@ -362,7 +362,7 @@ impl Planner<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        obstacles.push(Blocker::NoPullSecret {
+        blockers.push(Blocker::NoPullSecret {
             secret: secret.clone(),
             namespace: namespace.clone(),
             create: space.is_none().then(|| place.environment.clone()),
@@ -371,12 +371,12 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn check_upgrade(&self, previous: &Version, obstacles: &mut Vec<Blocker>) {
+    fn check_upgrade(&self, previous: &Version, blockers: &mut Vec<Blocker>) {
         let version = self.asked.id.version();
         let downgrade = self.asked.request.allowed.downgrade;
         let range = &self.asked.accepted.statement().predicate.upgrade_from;
-        obstacles.extend(older(previous, version, downgrade));
-        obstacles.extend(too_old(previous, version, range.as_ref()));
+        blockers.extend(older(previous, version, downgrade));
+        blockers.extend(too_old(previous, version, range.as_ref()));
     }
 }
 
@@ -384,9 +384,9 @@ impl Planner<'_> {
 /// running version.
 fn fleet<'a>(
     target: &'a Target,
-    standing: Option<&'a DeployedSolution>,
+    current: Option<&'a DeployedSolution>,
 ) -> Option<&'a FleetChoices> {
-    let kept = || standing?.fleet.as_deref();
+    let kept = || current?.fleet.as_deref();
     target.fleet.as_deref().or_else(kept)
 }
 
@@ -515,7 +515,7 @@ mod tests {
         let refused = |running: &str, range: Option<&str>| {
             let range: Option<VersionRange> = range.map(|range| range.parse().unwrap());
             let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
-            too_old(&running, &version, range.as_ref()).map(|obstacle| obstacle.to_string())
+            too_old(&running, &version, range.as_ref()).map(|blocker| blocker.to_string())
         };
         let since = Some(">=1.4.0, <2.0.0");
         let words = "version 1.3.9 is running, and 2.0.0 can only upgrade from >=1.4.0, <2.0.0";
@@ -548,15 +548,15 @@ mod tests {
             parameters: Box::default(),
             fleet: fleet.map(Box::new),
         };
-        let standing = DeployedSolution {
+        let current = DeployedSolution {
             fleet: Some(Box::new(site(1))),
             ..deployed("1.0.0")
         };
         let shop = "shop".parse().unwrap();
         let (plain, planned) = (target(None), target(Some(site(2))));
         assert_eq!(fleet(&plain, None), None);
-        assert_eq!(fleet(&plain, Some(&standing)), Some(&site(1)));
-        assert_eq!(fleet(&planned, Some(&standing)), Some(&site(2)));
+        assert_eq!(fleet(&plain, Some(&current)), Some(&site(1)));
+        assert_eq!(fleet(&planned, Some(&current)), Some(&site(2)));
         let note = "the values that the fleet shops chose for shop are kept";
         assert_eq!(stays(&site(1), &plain, &shop).as_deref(), Some(note));
         assert_eq!(stays(&site(2), &planned, &shop), None);
@@ -568,7 +568,7 @@ mod tests {
             let rest = r#"{"parameters":{"shop":{"text":""}}}"#.len();
             let text = "a".repeat(length - rest);
             let fleet = choices(&format!("{{parameters: {{shop: {{text: {text}}}}}}}"));
-            too_large(&fleet).map(|obstacle| obstacle.to_string())
+            too_large(&fleet).map(|blocker| blocker.to_string())
         };
         assert_eq!(refused(limits::PARAMETERS_SIZE), None);
         let large = "the choices of the fleet have 65537 bytes in total; the limit is 65536";

@@ -29,7 +29,7 @@ pub(crate) struct DryRun {
     /// The objects without a dry run, because the CRDs of their kinds change first.
     pub(crate) redefined: Vec<ObjectRef>,
     /// The blockers.
-    pub(crate) obstacles: Vec<Blocker>,
+    pub(crate) blockers: Vec<Blocker>,
 }
 
 /// The objects that do not change: the resource version in the dry run by uid. An object with the same resource version
@@ -83,7 +83,7 @@ impl DryRun {
         let trials = cluster
             .dry_run(&all, &v::manager(), ConflictPolicy::Force)
             .await?;
-        let (mut crds, mut objects, mut obstacles) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut crds, mut objects, mut blockers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut unchanged, mut unknown) = (Unchanged::default(), Unknown::default());
         let (mut redefined, mut applied) = (Vec::new(), BTreeMap::new());
         let trials = all.iter().zip(conflicts).zip(trials);
@@ -104,12 +104,12 @@ impl DryRun {
             let planned = planned(object, trial, conflicts, &hidden);
             let set = deployment
                 .and_then(|deployment| deployment.change.inventory.find(object.reference()));
-            let planned = planned.map_err(|obstacle| match set {
-                Some(_) => obstacle,
-                None => of_import(object, obstacle),
+            let planned = planned.map_err(|blocker| match set {
+                Some(_) => blocker,
+                None => of_import(object, blocker),
             });
             match (planned, definitions.get(index)) {
-                (Err(obstacle), _) => obstacles.push(obstacle),
+                (Err(blocker), _) => blockers.push(blocker),
                 (Ok(object), None) => objects.push(object),
                 (Ok(mut object), Some(crd)) => {
                     let narrowings = crd.narrowings.iter();
@@ -120,21 +120,21 @@ impl DryRun {
         }
         let brought = asked.accepted.crds().iter().map(|crd| &crd.document);
         let brought = brought.chain(all.iter().map(Object::as_value));
-        obstacles.extend(unknown.obstacles(cluster, brought, &[]).await?);
+        blockers.extend(unknown.blockers(cluster, brought, &[]).await?);
         Ok(Self {
             crds,
             objects,
             applied,
             unchanged,
             redefined,
-            obstacles,
+            blockers,
         })
     }
 }
 
 /// Returns the blocker for an object outside the inventory. An import never recreates such objects.
-fn of_import(object: &Object, obstacle: Blocker) -> Blocker {
-    match obstacle {
+fn of_import(object: &Object, blocker: Blocker) -> Blocker {
+    match blocker {
         Blocker::Unfit(ContentBlocker::Immutable { why, .. }) => ContentBlocker::ImmutableOwn {
             object: Box::new(object.reference().clone()),
             why,
@@ -232,11 +232,11 @@ pub(crate) async fn pods(
         .all
         .iter()
         .flat_map(|release| &release.objects);
-    let standing = deployment
+    let existing = deployment
         .change
         .live()
         .chain(deployment.releases.objects_before());
-    let standing: BTreeSet<&ObjectRef> = standing.map(Object::reference).collect();
+    let existing: BTreeSet<&ObjectRef> = existing.map(Object::reference).collect();
     let mut workloads: BTreeMap<&str, Vec<(&ObjectRef, Object)>> = BTreeMap::new();
     for workload in sets.map(ObjectChange::object).chain(of_charts) {
         let Some(namespace) = workload.reference().namespace.as_deref() else {
@@ -247,7 +247,7 @@ pub(crate) async fn pods(
             there.push((workload.reference(), pod));
         }
     }
-    let mut obstacles = Vec::new();
+    let mut blockers = Vec::new();
     for (namespace, mut pods) in workloads {
         if !is_held(cluster, deployment, namespace).await? {
             continue;
@@ -263,16 +263,16 @@ pub(crate) async fn pods(
             .await?;
         for (workload, (_, trial)) in workloads.into_iter().zip(trials) {
             if let DryRunResult::Refused(kubernetes::Error::Forbidden { message, .. }) = trial
-                && is_for_controllers(&message, standing.contains(workload))
+                && is_for_controllers(&message, existing.contains(workload))
             {
-                obstacles.push(Blocker::PodsRefused {
+                blockers.push(Blocker::PodsRefused {
                     object: workload.to_string(),
                     why: message,
                 });
             }
         }
     }
-    Ok(obstacles)
+    Ok(blockers)
 }
 
 /// Checks whether pods can be dry-run in a namespace under its final PodSecurity level.

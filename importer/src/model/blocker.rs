@@ -1,7 +1,7 @@
 //! The reasons why a change of a cluster cannot be applied: [`Blocker`]. The command line adds a hint for each.
 //!
 //! Each blocker has an id, the name of its variant in kebab case, and fields for programs.
-//! `docs/reference/obstacles.md` is generated from these types, so the doc comment of a variant is the published
+//! `docs/reference/blockers.md` is generated from these types, so the doc comment of a variant is the published
 //! description of its id.
 
 mod content;
@@ -583,7 +583,7 @@ pub enum Blocker {
     /// A blocker at the registry.
     #[error(transparent)]
     #[serde(untagged)]
-    Registry(#[from] store::RegistryObstacle),
+    Registry(#[from] store::RegistryBlocker),
     /// An existing object does not belong to the Solution.
     #[error(transparent)]
     #[serde(untagged)]
@@ -670,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_obstacles_have_the_same_id() {
+    fn no_two_blockers_have_the_same_id() {
         let schema = schemars::schema_for!(Blocker).to_value();
         let mut seen = BTreeSet::new();
         for id in ids(&schema) {
@@ -691,8 +691,8 @@ mod tests {
     }
 
     #[test]
-    fn an_obstacle_is_its_id_with_its_fields() {
-        let told = |obstacle: Blocker| serde_json::to_value(obstacle).unwrap();
+    fn a_blocker_is_its_id_with_its_fields() {
+        let told = |blocker: Blocker| serde_json::to_value(blocker).unwrap();
         let nothing: [&str; 0] = [];
         assert_eq!(told(Blocker::changed(nothing)), json!({ "id": "changed" }));
         let unknown = Blocker::UnknownEnvironment {
@@ -703,11 +703,11 @@ mod tests {
             told(unknown),
             json!({ "id": "unknown-environment", "environment": "tests", "near": "test" })
         );
-        let place = store::MirrorObstacle::SameImageName {
+        let place = store::MirrorBlocker::SameImageName {
             name: "shop".to_owned(),
         };
         assert_eq!(
-            told(store::RegistryObstacle::from(place).into()),
+            told(store::RegistryBlocker::from(place).into()),
             json!({ "id": "same-image-name", "name": "shop" })
         );
         let missing = ContentBlocker::NoKind {

@@ -24,7 +24,7 @@ pub enum Error {
     Registry(#[from] registry::Error),
     /// An error about an archive in a registry.
     #[error(transparent)]
-    Shelf(store::Error),
+    Store(store::Error),
     /// An error of the cluster.
     #[error(transparent)]
     Cluster(#[from] kubernetes::Error),
@@ -158,7 +158,7 @@ pub enum Error {
     Gate(#[source] std::io::Error),
     /// The request is refused, possibly for multiple reasons.
     #[error("{0}")]
-    Hindered(Box<crate::RemovalBlocked>),
+    Blocked(Box<crate::RemovalBlocked>),
     /// The request is refused.
     #[error(transparent)]
     Refused(#[from] crate::Blocker),
@@ -201,8 +201,8 @@ impl From<store::Error> for Error {
         match error {
             store::Error::Registry(error) => Self::Registry(error),
             store::Error::Repository(error) => Self::Repository(error),
-            store::Error::Refused(obstacle) => Self::Refused(obstacle.into()),
-            other => Self::Shelf(other),
+            store::Error::Refused(blocker) => Self::Refused(blocker.into()),
+            other => Self::Store(other),
         }
     }
 }
@@ -213,7 +213,7 @@ impl Error {
     pub fn is_about_the_registry(&self) -> bool {
         matches!(
             self,
-            Self::Registry(_) | Self::Shelf(_) | Self::Repository(_)
+            Self::Registry(_) | Self::Store(_) | Self::Repository(_)
         )
     }
 }
@@ -345,9 +345,9 @@ pub enum EvenIfUsed {
 
 impl EvenIfUsed {
     /// Returns the blockers that remain.
-    pub(crate) fn without(self, mut obstacles: Vec<Blocker>) -> Vec<Blocker> {
-        obstacles.retain(|obstacle| self == Self::Refuse || !obstacle.is_use());
-        obstacles
+    pub(crate) fn without(self, mut blockers: Vec<Blocker>) -> Vec<Blocker> {
+        blockers.retain(|blocker| self == Self::Refuse || !blocker.is_use());
+        blockers
     }
 }
 
@@ -355,28 +355,25 @@ impl EvenIfUsed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemovalBlocked {
     /// The blockers; never empty.
-    pub obstacles: Vec<Blocker>,
+    pub blockers: Vec<Blocker>,
     /// The objects that use the Solution or version to remove.
     pub uses: Vec<Use>,
 }
 
 impl std::fmt::Display for RemovalBlocked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let words: Vec<String> = self.obstacles.iter().map(ToString::to_string).collect();
+        let words: Vec<String> = self.blockers.iter().map(ToString::to_string).collect();
         f.write_str(&words.join("; "))
     }
 }
 
 /// Refuses the removal if there are blockers.
-pub(crate) fn check_free(obstacles: Vec<Blocker>, uses: &[Use]) -> Result<(), Error> {
-    if obstacles.is_empty() {
+pub(crate) fn check_free(blockers: Vec<Blocker>, uses: &[Use]) -> Result<(), Error> {
+    if blockers.is_empty() {
         return Ok(());
     }
     let uses = uses.to_vec();
-    Err(Error::Hindered(Box::new(RemovalBlocked {
-        obstacles,
-        uses,
-    })))
+    Err(Error::Blocked(Box::new(RemovalBlocked { blockers, uses })))
 }
 
 impl Blocker {

@@ -94,7 +94,8 @@ pub enum Event {
     /// The rollout of the operator.
     Rollout(ObjectStatus),
     /// The progress of a packaged object.
-    Standing(ObjectStatus),
+    #[serde(rename = "standing")]
+    ObjectStatus(ObjectStatus),
     /// Helm starts to change a release.
     Release {
         /// The release.

@@ -93,6 +93,8 @@ pub enum GivenValue {
     Word(String),
     /// A value from a file.
     Filed(Value),
+    /// A value that was entered in a form.
+    Entered(Value),
 }
 
 /// The source of a parameter's value.
@@ -110,6 +112,8 @@ pub(crate) enum ValueSource {
     Filed,
     /// A command-line argument of this request.
     Word,
+    /// A form of this request.
+    Entered,
     /// This request, by a file or an argument.
     Given,
     /// The adopted release.
@@ -127,6 +131,7 @@ impl Display for ValueSource {
             Self::Kept => "kept in the environment's Secret",
             Self::Filed => "given in a file",
             Self::Word => "given on the command line",
+            Self::Entered => "entered in the form",
             Self::Given => "given with this command",
             Self::Adopted => "of the release that is adopted",
             Self::Generated => "generated when it is deployed",

@@ -386,13 +386,13 @@ impl Unknown {
 
     /// Returns a blocker for each kind. It lists the versions of the kind in the cluster, in the definitions that are
     /// applied before the release (`before`), and in the release itself (`own`).
-    pub(crate) async fn obstacles<'a>(
+    pub(crate) async fn blockers<'a>(
         self,
         cluster: &Cluster,
         before: impl IntoIterator<Item = &'a Value> + Clone,
         own: &[&Value],
     ) -> Result<Vec<Blocker>, Error> {
-        let mut obstacles = Vec::new();
+        let mut blockers = Vec::new();
         for (kind, objects) in self.0 {
             let found = KindIn {
                 cluster: cluster.other_versions(&kind).await?,
@@ -404,9 +404,9 @@ impl Unknown {
                 kind,
                 found: Box::new(found),
             };
-            obstacles.push(missing.into());
+            blockers.push(missing.into());
         }
-        Ok(obstacles)
+        Ok(blockers)
     }
 }
 
@@ -550,7 +550,7 @@ mod tests {
             adopt,
             newer,
         )
-        .map_err(|obstacle| obstacle.to_string())
+        .map_err(|blocker| blocker.to_string())
     }
 
     #[test]
@@ -606,7 +606,7 @@ mod tests {
             let active = Object::new(with(before)).unwrap();
             let (wanted, adopt, newer) = (with(after), AdoptionPolicy::Refuse, Newer::Keep);
             let decided = decide(&solution, &version, &wanted, Some(&active), adopt, newer);
-            decided.map_err(|obstacle| obstacle.to_string())
+            decided.map_err(|blocker| blocker.to_string())
         };
         let names = |kind: &str, short: &str| json!({ "scope": "Cluster", "names": { "kind": kind, "shortNames": [short] } });
         let cluster = names("App", "a");
@@ -656,7 +656,7 @@ mod tests {
             let active = converted(active, &active[..1]);
             let version = "1.1.0".parse().unwrap();
             let judged = judge(&version, wanted.as_value(), &active, written, Users::Here);
-            judged.map_err(|obstacle| obstacle.to_string())
+            judged.map_err(|blocker| blocker.to_string())
         };
         let kept = Judged::Kept("1.2.0".parse().unwrap());
         assert_eq!(judged(&["v1"], &["v1"], Some("1.2.0")), Ok(kept));

@@ -169,10 +169,10 @@ impl Finish {
         let made = Digest::new(Sha256::digest(published["spec"].to_string()).into()).hex();
         let text = |pointer| manifests::text(job, pointer);
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-        if let Some(standing) = self.jobs.get(&format!("Job {namespace}/{name}")) {
-            let is_same = standing["metadata"]["annotations"][v::INPUTS] == made.as_str();
-            if is_same || standing["spec"] == published["spec"] {
-                job["spec"] = standing["spec"].clone();
+        if let Some(existing) = self.jobs.get(&format!("Job {namespace}/{name}")) {
+            let is_same = existing["metadata"]["annotations"][v::INPUTS] == made.as_str();
+            if is_same || existing["spec"] == published["spec"] {
+                job["spec"] = existing["spec"].clone();
             }
         }
         if job["spec"] != published["spec"] {
@@ -420,11 +420,11 @@ mod tests {
                 "spec": { "template": { "spec": { "containers": [{ "name": "c", "command": [command] }] } } },
             })
         };
-        let made = |job: Value, spec: &str, standing: Option<&Value>| {
+        let made = |job: Value, spec: &str, existing: Option<&Value>| {
             let (finished, _) = finish_with(job, |inputs| {
                 inputs.choices = choices(spec);
-                let standing = standing.map(|job| ("Job prod/j".to_owned(), job.clone()));
-                inputs.jobs = standing.into_iter().collect();
+                let existing = existing.map(|job| ("Job prod/j".to_owned(), job.clone()));
+                inputs.jobs = existing.into_iter().collect();
             });
             finished
         };

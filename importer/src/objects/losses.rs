@@ -40,7 +40,7 @@ pub(crate) async fn check_replaced(
     version: &Version,
 ) -> Result<(), Error> {
     let lost = replaced(cluster, active, wanted, version).await?;
-    lost.map_or(Ok(()), |obstacle| Err(obstacle.into()))
+    lost.map_or(Ok(()), |blocker| Err(blocker.into()))
 }
 
 /// Returns the blocker for a CRD with these narrowings: objects would lose data, or the user may not list the objects.
@@ -103,7 +103,7 @@ pub(crate) async fn check_return(
     asked: &PlanRequest<'_>,
     cluster: &Cluster,
     state: &ClusterState,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let (name, version) = (asked.id.name(), asked.id.version());
     let ours = Selector::label(v::SOLUTION, name.as_str());
@@ -128,7 +128,7 @@ pub(crate) async fn check_return(
     // An environment may have multiple namespaces. The deployments are sorted by environment, so equal blockers are
     // adjacent.
     running.dedup();
-    obstacles.append(&mut running);
+    blockers.append(&mut running);
     let definitions = asked.accepted.crds().iter();
     let known: Vec<&Value> = definitions
         .map(|definition| &definition.document["metadata"]["name"])
@@ -136,7 +136,7 @@ pub(crate) async fn check_return(
     let gone = newer
         .into_iter()
         .filter(|(crd, _)| !known.iter().any(|known| *known == crd));
-    obstacles.extend(gone.map(|(crd, newer)| Blocker::CrdOnlyNewer {
+    blockers.extend(gone.map(|(crd, newer)| Blocker::CrdOnlyNewer {
         crd: crd.to_owned(),
         newer,
         version: version.clone(),

@@ -105,7 +105,7 @@ pub(crate) async fn check(
     id: &SolutionId,
     cluster: &Cluster,
     state: &ClusterState,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let (solution, version) = (id.name(), id.version());
     let mut needs = Needs::default();
@@ -122,9 +122,9 @@ pub(crate) async fn check(
             })
             .collect();
         needing.dedup();
-        obstacles.append(&mut needing);
+        blockers.append(&mut needing);
     }
-    deny(cluster, &needs, obstacles).await
+    deny(cluster, &needs, blockers).await
 }
 
 /// Checks whether a running operator keeps the API version that it needs. If its Solution version wrote the active CRD,

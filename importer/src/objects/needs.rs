@@ -356,7 +356,7 @@ impl Needs {
     }
 
     /// Adds the rights to see the status of workloads that are applied unchanged.
-    pub(crate) fn standing<'a>(&mut self, workloads: impl Iterator<Item = &'a Entry>) {
+    pub(crate) fn unchanged_workloads<'a>(&mut self, workloads: impl Iterator<Item = &'a Entry>) {
         for workload in workloads {
             self.recorded(&["get"], workload);
         }
@@ -616,35 +616,35 @@ fn defined(definition: &Value) -> Option<(&str, &str)> {
 pub(crate) async fn check_resources<'a>(
     cluster: &Cluster,
     definitions: impl Iterator<Item = &'a Object>,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<bool, Error> {
     let mut needs = Needs::default();
     needs.resources(definitions.map(Object::as_value));
-    let before = obstacles.len();
-    deny(cluster, &needs, obstacles).await?;
-    Ok(obstacles.len() > before)
+    let before = blockers.len();
+    deny(cluster, &needs, blockers).await?;
+    Ok(blockers.len() > before)
 }
 
 /// Checks whether listing running workloads is denied.
 pub(crate) async fn check_looking(
     cluster: &Cluster,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<bool, Error> {
     let mut needs = Needs::default();
     needs.running();
-    let before = obstacles.len();
-    deny(cluster, &needs, obstacles).await?;
-    Ok(obstacles.len() > before)
+    let before = blockers.len();
+    deny(cluster, &needs, blockers).await?;
+    Ok(blockers.len() > before)
 }
 
 /// Adds a blocker for each needed right that this user does not have.
 pub(crate) async fn deny(
     cluster: &Cluster,
     needs: &Needs,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let wanted: Vec<Access> = needs.wanted().cloned().collect();
     let denied = cluster.denied(&wanted).await?;
-    obstacles.extend(denied.iter().map(Blocker::denied));
+    blockers.extend(denied.iter().map(Blocker::denied));
     Ok(())
 }

@@ -97,15 +97,15 @@ impl PackagedInput<'_> {
     pub(crate) async fn plan(
         &self,
         operator: &[DesiredObject],
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<PackagedPlan, Error> {
         let mut before = self.before().await?;
         let parameters = self.parameters.values();
         // Manifests cannot be expanded without all values. The missing values are blockers already.
-        let mut sets = if self.may_carry(obstacles)
+        let mut sets = if self.may_carry(blockers)
             && self.parameters.are_all_of(self.asked.accepted.manifest())
         {
-            self.of_sets(&before, parameters, obstacles).await?
+            self.of_sets(&before, parameters, blockers).await?
         } else {
             before.entries.retain(|entry| entry.part.is_none());
             OfSets::default()
@@ -118,7 +118,7 @@ impl PackagedInput<'_> {
             changes_cleanup,
             patched: std::mem::take(&mut sets.patched),
             unmet: std::mem::take(&mut sets.unmet),
-            change: self.change(sets, before, obstacles).await?,
+            change: self.change(sets, before, blockers).await?,
         })
     }
 
@@ -127,7 +127,7 @@ impl PackagedInput<'_> {
         &self,
         mut sets: OfSets,
         before: Inventory,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Plan, Error> {
         let PlanRequest {
             accepted,
@@ -137,7 +137,7 @@ impl PackagedInput<'_> {
         } = self.asked;
         let unmade = unmade(&request.recreate, &sets.objects);
         let unmade = unmade.cloned();
-        obstacles.extend(unmade.map(|recreate| ContentBlocker::NotRecreated { recreate }.into()));
+        blockers.extend(unmade.map(|recreate| ContentBlocker::NotRecreated { recreate }.into()));
         let own = sets
             .objects
             .iter()
@@ -147,7 +147,7 @@ impl PackagedInput<'_> {
         let references: Vec<ObjectRef> = desired.chain(recorded).collect();
         let live = live(self.cluster, &references).await?;
         self.keep_conversions(&mut sets.objects, &live);
-        let newer = self.newer(&sets.objects, &live, obstacles).await?;
+        let newer = self.newer(&sets.objects, &live, blockers).await?;
         let releases = accepted.charts().iter();
         let releases: Vec<&str> = releases.map(|chart| chart.release.name.as_str()).collect();
         let desired = DesiredState {
@@ -170,7 +170,7 @@ impl PackagedInput<'_> {
             prune_action: &|entry| self.prune_action(entry),
         };
         let mut plan = planner::plan(desired, before, &live, &policy)?;
-        obstacles.extend(plan.obstacles.drain(..).map(Blocker::from));
+        blockers.extend(plan.blockers.drain(..).map(Blocker::from));
         Ok(plan)
     }
 
@@ -202,13 +202,13 @@ impl PackagedInput<'_> {
     }
 
     /// Checks whether the user may apply sets. Only the cluster administrator may; otherwise a blocker is added.
-    fn may_carry(&self, obstacles: &mut Vec<Blocker>) -> bool {
+    fn may_carry(&self, blockers: &mut Vec<Blocker>) -> bool {
         if let Authority::Cluster = self.asked.request.authority {
             return true;
         }
         if !self.asked.accepted.sets().is_empty() {
             let solution_id = self.asked.id.clone();
-            obstacles.push(AdministratorTask::CarriesObjects { solution_id }.into());
+            blockers.push(AdministratorTask::CarriesObjects { solution_id }.into());
         }
         false
     }
@@ -219,7 +219,7 @@ impl PackagedInput<'_> {
         &self,
         before: &Inventory,
         parameters: ParameterValues,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<OfSets, Error> {
         let sets = self.asked.accepted.sets();
         let charts = self.charts().await?;
@@ -228,7 +228,7 @@ impl PackagedInput<'_> {
         let SetTreatments {
             mut installed,
             mut last,
-            mut standing,
+            mut unchanged,
             mut kept,
         } = self.treat_sets(before, &parameters).await?;
         installed.extend(spaces.iter().map(|space| &space.set));
@@ -240,8 +240,8 @@ impl PackagedInput<'_> {
                     .position(|name| *name == carried.set.name.as_str())
             });
         }
-        let all = [&installed[..], &last, &standing].concat();
-        Self::check_namespaces(&all, &spaces, obstacles);
+        let all = [&installed[..], &last, &unchanged].concat();
+        Self::check_namespaces(&all, &spaces, blockers);
         let login = if all.is_empty() {
             None
         } else {
@@ -259,22 +259,22 @@ impl PackagedInput<'_> {
             part.is_some_and(|part| is_there(&spaces, part, desired.object.name()))
         };
         objects.retain(|desired| desired.stage != Stage::Space || !is_there(desired));
-        standing.extend(&installed);
-        let labels = rendering.space_labels(&standing, &mut patches)?;
+        unchanged.extend(&installed);
+        let labels = rendering.space_labels(&unchanged, &mut patches)?;
         rendering.sets = &last;
         rendering.sensitive = None;
         let mut cleanup = rendering.objects(&mut patches)?;
         // The installed sets may already have an object of a cleanup set, such as a namespace.
-        let standing: BTreeSet<_> = objects.iter().map(identity).collect();
-        cleanup.retain(|desired| !standing.contains(&identity(desired)));
+        let identities: BTreeSet<_> = objects.iter().map(identity).collect();
+        cleanup.retain(|desired| !identities.contains(&identity(desired)));
         let unmet = patches.unmet(sets);
         let (changed, unfit) = patches.end();
-        obstacles.extend(unfit.into_iter().map(Blocker::from));
+        blockers.extend(unfit.into_iter().map(Blocker::from));
         let placed = objects
             .iter()
             .chain(&cleanup)
             .map(|desired| &desired.object);
-        self.check_places(placed, obstacles);
+        self.check_places(placed, blockers);
         Ok(OfSets {
             objects,
             labels,
@@ -365,7 +365,7 @@ impl PackagedInput<'_> {
                 SetTreatment::Last => treatments.last.push(carried),
                 SetTreatment::Kept(objects) => {
                     treatments.kept.extend(objects);
-                    treatments.standing.push(carried);
+                    treatments.unchanged.push(carried);
                 }
                 SetTreatment::LeftOut => {}
             }
@@ -388,14 +388,14 @@ impl PackagedInput<'_> {
             return Ok(SetTreatment::Last);
         }
         // Other sets also use the Secret of sensitive parameters. It does not show that this set was installed.
-        let standing = before.entries.iter().filter(|entry| {
+        let installed = before.entries.iter().filter(|entry| {
             entry.part.as_ref() == Some(&set.name)
                 && self.secret_number(&entry.reference()).is_none()
         });
-        let standing: Vec<Entry> = standing.cloned().collect();
-        let is_there = !standing.is_empty() && standing.iter().all(Entry::was_applied);
+        let installed: Vec<Entry> = installed.cloned().collect();
+        let is_there = !installed.is_empty() && installed.iter().all(Entry::was_applied);
         Ok(match set.strategy {
-            Strategy::BootstrapOnly if is_there => SetTreatment::Kept(standing),
+            Strategy::BootstrapOnly if is_there => SetTreatment::Kept(installed),
             Strategy::BootstrapOnly | Strategy::Managed => SetTreatment::Installed,
         })
     }
@@ -407,15 +407,11 @@ impl PackagedInput<'_> {
     }
 
     /// Adds blockers for namespaces with a fixed name that is reserved for Kubernetes.
-    fn check_namespaces(
-        sets: &[&PackagedSet],
-        spaces: &[ChartSpace],
-        obstacles: &mut Vec<Blocker>,
-    ) {
+    fn check_namespaces(sets: &[&PackagedSet], spaces: &[ChartSpace], blockers: &mut Vec<Blocker>) {
         for PackagedSet { set, .. } in sets {
             let made = set.namespaces.iter().filter(|own| own.fixed);
             let made = made.filter(|own| !is_there(spaces, &set.name, own.name.as_str()));
-            obstacles.extend(made.filter_map(|own| check_reserved(&own.name).err()));
+            blockers.extend(made.filter_map(|own| check_reserved(&own.name).err()));
         }
     }
 
@@ -423,10 +419,10 @@ impl PackagedInput<'_> {
     fn check_places<'o>(
         &self,
         placed: impl Iterator<Item = &'o Object>,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) {
         let environment = &self.place.environment;
-        obstacles.extend(check_neighbours(self.state, environment, placed));
+        blockers.extend(check_neighbours(self.state, environment, placed));
     }
 
     fn rendering<'s>(
@@ -492,7 +488,7 @@ impl PackagedInput<'_> {
         &self,
         objects: &[DesiredObject],
         live: &LiveObjects,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<BTreeMap<ObjectRef, Version>, Error> {
         let mut newer = BTreeMap::new();
         for desired in objects
@@ -501,7 +497,7 @@ impl PackagedInput<'_> {
         {
             let reference = desired.object.reference();
             if let Some(live) = live.get(reference)
-                && let Some(version) = self.judge(&desired.object, live, obstacles).await?
+                && let Some(version) = self.judge(&desired.object, live, blockers).await?
             {
                 newer.insert(reference.clone(), version);
             }
@@ -545,7 +541,7 @@ impl PackagedInput<'_> {
         &self,
         definition: &Object,
         live: &Object,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Option<Version>, Error> {
         let (version, desired) = (self.asked.id.version(), definition.as_value());
         let written = crd::defined_by(live);
@@ -553,9 +549,9 @@ impl PackagedInput<'_> {
             Ok(Judged::Kept(newer)) => return Ok(Some(newer)),
             Ok(Judged::Replaced) => {
                 let lost = losses::replaced(self.cluster, live, desired, version);
-                obstacles.extend(lost.await?);
+                blockers.extend(lost.await?);
             }
-            Err(obstacle) => obstacles.push(obstacle),
+            Err(blocker) => blockers.push(blocker),
         }
         Ok(None)
     }
@@ -652,8 +648,8 @@ struct SetTreatments<'a> {
     /// The sets that are applied before the Solution is removed.
     last: Vec<&'a PackagedSet>,
     /// The sets that were installed once and do not change.
-    standing: Vec<&'a PackagedSet>,
-    /// The objects of `standing`.
+    unchanged: Vec<&'a PackagedSet>,
+    /// The objects of `unchanged`.
     kept: Vec<Entry>,
 }
 

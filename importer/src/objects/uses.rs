@@ -77,9 +77,9 @@ pub(crate) async fn workloads(
     cluster: &Cluster,
     images: &Images,
     leaving: &BTreeSet<ObjectRef>,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<Vec<Use>, Error> {
-    if check_looking(cluster, obstacles).await? {
+    if check_looking(cluster, blockers).await? {
         return Ok(Vec::new());
     }
     let mut found = UseSearch::new(images, leaving);

@@ -35,7 +35,7 @@ pub(crate) struct Withdrawal {
     /// The objects that are applied before the removal.
     pub(crate) cleanup: Cleanup,
     /// The blockers.
-    pub(crate) obstacles: Vec<Blocker>,
+    pub(crate) blockers: Vec<Blocker>,
     /// The existing objects to remove, in order.
     pub(crate) objects: Vec<Entry>,
     /// The CRDs that objects of other owners still need. Those objects could not be converted without the webhook.
@@ -135,7 +135,7 @@ impl Withdrawal {
     /// webhook conversion whose other resources remain: no client could read them without the webhook. Resources of
     /// other CRDs are checked when the CRD is removed.
     async fn judge(&mut self, cluster: &Cluster, definitions: &[Object]) -> Result<(), Error> {
-        if check_resources(cluster, definitions.iter(), &mut self.obstacles).await? {
+        if check_resources(cluster, definitions.iter(), &mut self.blockers).await? {
             return Ok(());
         }
         let mut resources = Vec::new();
@@ -161,7 +161,7 @@ impl Withdrawal {
                     definition: definition.reference().to_string(),
                     objects: staying,
                 };
-                self.obstacles.push(needed.into());
+                self.blockers.push(needed.into());
             }
         }
         Ok(())
@@ -210,7 +210,7 @@ impl Withdrawal {
         let Some(cleanup) = Cleanup::read(cluster, solution, namespace).await? else {
             let kept = cleanup::reference(solution, namespace).to_string();
             let lost = ContentBlocker::CleanupLost { kept, sets: names };
-            self.obstacles.push(lost.into());
+            self.blockers.push(lost.into());
             return Ok(());
         };
         for object in cleanup.objects()? {
@@ -221,7 +221,7 @@ impl Withdrawal {
             };
             let (live, recorded) = (live.as_ref(), &self.recorded);
             let checked = check_step(&object, live, solution, recorded, Some(state));
-            self.obstacles.extend(checked.err());
+            self.blockers.extend(checked.err());
         }
         self.cleanup = cleanup;
         Ok(())

@@ -90,7 +90,7 @@ pub struct Comparison {
     /// Every object that would be created, changed or removed, in order.
     pub objects: Vec<PlannedObject>,
     /// The blockers that prevent a complete comparison.
-    pub obstacles: Vec<Blocker>,
+    pub blockers: Vec<Blocker>,
 }
 
 impl Comparison {
@@ -108,12 +108,12 @@ impl Comparison {
             namespace: None,
             running: None,
             objects: Vec::new(),
-            obstacles: Vec::new(),
+            blockers: Vec::new(),
         };
-        check_version(cluster, &mut comparison.obstacles);
-        let obstacles = &mut comparison.obstacles;
-        rights::check_reading(cluster, accepted, &request, obstacles).await?;
-        if !comparison.obstacles.is_empty() {
+        check_version(cluster, &mut comparison.blockers);
+        let blockers = &mut comparison.blockers;
+        rights::check_reading(cluster, accepted, &request, blockers).await?;
+        if !comparison.blockers.is_empty() {
             return Ok(comparison);
         }
         let planned = (request.context.writer.clock)();
@@ -136,14 +136,14 @@ impl Comparison {
     ) -> Result<(), Error> {
         let deployment = decision.deployment.as_ref();
         self.namespace = deployment.map(|deployment| deployment.namespace().clone());
-        let standing = deployment.and_then(|deployment| deployment.standing.as_ref());
-        self.running = standing.map(|standing| standing.version.clone());
-        self.obstacles.clone_from(&decision.obstacles);
-        if !self.obstacles.is_empty() {
+        let current = deployment.and_then(|deployment| deployment.current.as_ref());
+        self.running = current.map(|current| current.version.clone());
+        self.blockers.clone_from(&decision.blockers);
+        if !self.blockers.is_empty() {
             return Ok(());
         }
         let tried = DryRun::make(asked, &decision, cluster).await?;
-        self.obstacles = tried.obstacles;
+        self.blockers = tried.blockers;
         let hidden = decision.hidden();
         let stale = deployment.into_iter().flat_map(Deployment::stale);
         let written = tried.crds.into_iter().chain(tried.objects);

@@ -34,7 +34,7 @@ pub struct Handover {
     /// The hooks that are left out, since they run at a removal or rollback.
     pub left_hooks: Vec<String>,
     /// The objects to apply outside the environment's namespace, without the namespace itself.
-    pub beyond: Vec<String>,
+    pub external_objects: Vec<String>,
 }
 
 /// A Secret with values, which is left out and must be created in the cluster.
@@ -105,7 +105,7 @@ impl RenderedManifests {
             if is_space {
                 forget_origin(&mut manifest.object);
             } else if object.namespace() != Some(namespace) {
-                handover.beyond.push(name);
+                handover.external_objects.push(name);
             }
             handover.manifests.push(manifest);
         }
@@ -327,7 +327,10 @@ mod tests {
         let new = space(json!({ v::CREATED: "true", "text": "shop" }));
         let all = vec![new, role, elsewhere, map("b", &json!({}))];
         let handover = rendered(all).hand_over().unwrap().unwrap();
-        assert_eq!(handover.beyond, ["ClusterRole nodes", "ConfigMap other/a"]);
+        assert_eq!(
+            handover.external_objects,
+            ["ClusterRole nodes", "ConfigMap other/a"]
+        );
         let there = space(json!({ "text": "shop" }));
         assert_eq!(handover.manifests[0], there);
     }

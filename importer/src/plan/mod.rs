@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod file;
 pub(crate) mod fleet_file;
 pub(crate) mod handover;
+pub(crate) mod imported;
 mod notes;
 pub(crate) mod offline;
 pub(crate) mod outline;
@@ -29,7 +30,7 @@ use self::notes::{
     uncollected, unreachable, untried,
 };
 use self::summary::{
-    PlanSummary, PlannedDefault, newer, planned_beyond, planned_target, replaced, summary,
+    PlanSummary, PlannedDefault, newer, planned_effects, planned_target, replaced, summary,
 };
 use crate::choices::{parameters, redact};
 use crate::decide::decision::Decision;
@@ -63,7 +64,7 @@ pub struct Plan<'a> {
     /// The image that pods must pull before the operator is changed.
     proof: Option<Proof>,
     /// The blockers in addition to those of the decision.
-    obstacles: Vec<Blocker>,
+    blockers: Vec<Blocker>,
     /// The objects that need no write.
     unchanged: Unchanged,
     summary: PlanSummary,
@@ -134,13 +135,13 @@ pub async fn blocked_besides_registry(
     cluster: &Cluster,
     request: &Request,
 ) -> Result<Vec<Blocker>, Error> {
-    let mut obstacles = Vec::new();
-    check_version(cluster, &mut obstacles);
+    let mut blockers = Vec::new();
+    check_version(cluster, &mut blockers);
     if let Authority::Cluster = request.authority {
-        rights::check_all(cluster, accepted, request, &mut obstacles).await?;
+        rights::check_all(cluster, accepted, request, &mut blockers).await?;
     }
-    program::check(accepted, request, &mut obstacles).await?;
-    Ok(obstacles)
+    program::check(accepted, request, &mut blockers).await?;
+    Ok(blockers)
 }
 
 impl<'a> Plan<'a> {
@@ -177,9 +178,9 @@ impl<'a> Plan<'a> {
             missing: request.missing,
         };
         let mut images = store::survey(accepted, client, wanted).await?;
-        let in_the_way = mem::take(&mut images.obstacles).into_iter();
-        let mut obstacles: Vec<Blocker> = in_the_way.map(Blocker::from).collect();
-        obstacles.extend(unreadable);
+        let in_the_way = mem::take(&mut images.blockers).into_iter();
+        let mut blockers: Vec<Blocker> = in_the_way.map(Blocker::from).collect();
+        blockers.extend(unreadable);
         let registry = Some(client.clone());
         let mut asked = PlanRequest::new(accepted, registry, request, state.as_ref(), planned)?;
         asked.record.placement = images.placement;
@@ -193,7 +194,7 @@ impl<'a> Plan<'a> {
             images,
             decision: None,
             proof: None,
-            obstacles,
+            blockers,
             unchanged: Unchanged::default(),
             summary,
         };
@@ -207,7 +208,7 @@ impl<'a> Plan<'a> {
         let denied = plan.images.open_uploads(client).await?;
         plan.summary.creates = plan.images.creates();
         let denied = denied.into_iter().map(Blocker::from);
-        plan.obstacles.extend(denied);
+        plan.blockers.extend(denied);
         Ok(plan)
     }
 
@@ -234,22 +235,22 @@ impl<'a> Plan<'a> {
             .find_in_images(&mut self.images.job, &neighbours)
             .await?;
         let (crds, deployment) = (&decision.crds, decision.deployment.as_ref());
-        let obstacles = &mut self.obstacles;
+        let blockers = &mut self.blockers;
         let proof = match deployment {
             Some(deployment) => Proof::wanted(&self.asked, deployment, client, cluster).await?,
             None => None,
         };
         match (&request.authority, deployment) {
             (Authority::Cluster, deployment) => {
-                rights::check_writing(cluster, crds, deployment, obstacles).await?;
+                rights::check_writing(cluster, crds, deployment, blockers).await?;
             }
             (Authority::Namespace(_), Some(deployment)) => {
-                rights::check_alone(cluster, deployment, obstacles).await?;
+                rights::check_alone(cluster, deployment, blockers).await?;
             }
             (Authority::Namespace(_), None) => {}
         }
         if let Some(proof) = &proof {
-            rights::check_proving(cluster, proof.namespace.as_str(), obstacles).await?;
+            rights::check_proving(cluster, proof.namespace.as_str(), blockers).await?;
         }
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, cluster, sight, state, id).await?;
@@ -281,7 +282,7 @@ impl<'a> Plan<'a> {
             target.later_pods = later_pods(deployment, accepted, record.pull_host())?;
         }
         self.proof = proof;
-        if self.obstacles.is_empty() && decision.obstacles.is_empty() {
+        if self.blockers.is_empty() && decision.blockers.is_empty() {
             let tried = self.try_objects(&decision, cluster).await;
             tried.map_err(|error| redact::error(error, &decision.hidden()))?;
         }
@@ -303,13 +304,13 @@ impl<'a> Plan<'a> {
 
     /// Returns the blockers.
     #[must_use]
-    pub fn obstacles(&self) -> Vec<&Blocker> {
+    pub fn blockers(&self) -> Vec<&Blocker> {
         let decided = self.decision.iter();
-        let decided = decided.flat_map(|decision| &decision.obstacles);
+        let decided = decided.flat_map(|decision| &decision.blockers);
         let refused = self
             .deployment()
             .and_then(|deployment| deployment.refused.as_ref());
-        let all = self.obstacles.iter().chain(decided);
+        let all = self.blockers.iter().chain(decided);
         all.chain(refused).collect()
     }
 
@@ -321,8 +322,8 @@ impl<'a> Plan<'a> {
     #[must_use]
     pub fn consent_wanted(&self) -> Option<&str> {
         let deployment = self.deployment()?;
-        let only = deployment.refused.is_some() && self.obstacles().len() == 1;
-        only.then_some(deployment.beyond.id.as_str())
+        let only = deployment.refused.is_some() && self.blockers().len() == 1;
+        only.then_some(deployment.external_effects.id.as_str())
     }
 
     /// Accepts the effects with this id.
@@ -332,7 +333,7 @@ impl<'a> Plan<'a> {
         let deployment = decision.and_then(|decision| decision.deployment.as_mut());
         if let (Some(deployment), Some(target)) = (deployment, &mut self.summary.target) {
             deployment.judge(&self.asked.request);
-            target.beyond = planned_beyond(deployment);
+            target.external_effects = planned_effects(deployment);
         }
     }
 
@@ -340,14 +341,14 @@ impl<'a> Plan<'a> {
     #[must_use]
     pub fn is_done(&self) -> bool {
         let mut decisions = self.decision.iter();
-        self.obstacles().is_empty()
+        self.blockers().is_empty()
             && self.summary.migrations.is_empty()
             && decisions.any(|decision| is_in_place(&self.asked, decision, &self.summary))
     }
 
     /// Returns the plan to apply. If it has blockers, the plan itself is returned.
     pub fn ready(self) -> Result<Ready<'a>, Box<Self>> {
-        let free = self.obstacles().is_empty();
+        let free = self.blockers().is_empty();
         match self {
             Self {
                 asked,
@@ -376,8 +377,8 @@ impl<'a> Plan<'a> {
             crds, deployment, ..
         } = decision;
         let tried = DryRun::make(&self.asked, decision, cluster).await?;
-        let obstacles = &mut self.obstacles;
-        obstacles.extend(tried.obstacles);
+        let blockers = &mut self.blockers;
+        blockers.extend(tried.blockers);
         self.unchanged = tried.unchanged;
         let releases = deployment
             .iter()
@@ -386,8 +387,8 @@ impl<'a> Plan<'a> {
         let redefined: Vec<&ObjectRef> = tried.redefined.iter().chain(of_releases).collect();
         self.summary.notes.extend(untried(&redefined));
         if let Some(deployment) = deployment {
-            obstacles.extend(trial::pod(cluster, deployment).await?);
-            obstacles.extend(trial::pods(cluster, deployment).await?);
+            blockers.extend(trial::pod(cluster, deployment).await?);
+            blockers.extend(trial::pods(cluster, deployment).await?);
             if deployment.place.uid.is_none() {
                 self.summary.notes.push(format!(
                     "namespace {} does not exist yet, so the dry-run did not cover its PodSecurity level, quotas and admission rules",
@@ -402,7 +403,7 @@ impl<'a> Plan<'a> {
             }
         });
         self.summary.crds.extend(kept);
-        if obstacles.is_empty() {
+        if blockers.is_empty() {
             self.summary.crds.extend(tried.crds);
             self.summary.applied = tried.applied;
             if let Some(target) = &mut self.summary.target {
@@ -466,10 +467,10 @@ impl<'a> PlanRequest<'a> {
     }
 }
 
-fn check_version(cluster: &Cluster, obstacles: &mut Vec<Blocker>) {
+fn check_version(cluster: &Cluster, blockers: &mut Vec<Blocker>) {
     let version = cluster.version();
     if (version.major, version.minor) < (1, OLDEST_MINOR) {
-        obstacles.push(Blocker::KubernetesTooOld {
+        blockers.push(Blocker::KubernetesTooOld {
             version: version.text.clone(),
             oldest_minor: OLDEST_MINOR,
         });

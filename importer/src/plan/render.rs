@@ -119,7 +119,7 @@ pub struct RenderedManifests {
 }
 
 /// The objects, or the blockers.
-pub type ManifestsOrObstacles = Result<RenderedManifests, Vec<Blocker>>;
+pub type ManifestsOrBlockers = Result<RenderedManifests, Vec<Blocker>>;
 
 impl RenderedManifests {
     /// Returns the objects that a request would apply in a live cluster.
@@ -129,13 +129,13 @@ impl RenderedManifests {
         client: Option<Client>,
         request: Request,
         secrets: SecretValues,
-    ) -> Result<ManifestsOrObstacles, Error> {
+    ) -> Result<ManifestsOrBlockers, Error> {
         let cluster = &cluster.once();
-        let mut obstacles = Vec::new();
-        check_version(cluster, &mut obstacles);
-        rights::check_reading(cluster, accepted, &request, &mut obstacles).await?;
-        if !obstacles.is_empty() {
-            return Ok(Err(obstacles));
+        let mut blockers = Vec::new();
+        check_version(cluster, &mut blockers);
+        rights::check_reading(cluster, accepted, &request, &mut blockers).await?;
+        if !blockers.is_empty() {
+            return Ok(Err(blockers));
         }
         let planned = (request.context.writer.clock)();
         let state = ClusterState::read(cluster).await?;
@@ -151,11 +151,11 @@ impl RenderedManifests {
         accepted: &AcceptedArchive,
         request: Request,
         secrets: SecretValues,
-    ) -> Result<ManifestsOrObstacles, Error> {
+    ) -> Result<ManifestsOrBlockers, Error> {
         let cluster = &site.cluster().await?;
         match imagined(cluster, site, accepted, request).await? {
             Ok((asked, decision)) => rendered(&asked, decision, secrets),
-            Err(obstacles) => Ok(Err(obstacles)),
+            Err(blockers) => Ok(Err(blockers)),
         }
     }
 }
@@ -170,13 +170,10 @@ impl RenderedRelease {
         let cluster = &site.cluster().await?;
         let (_, decision) = match imagined(cluster, site, accepted, request).await? {
             Ok(found) => found,
-            Err(obstacles) => return Ok(Err(obstacles)),
+            Err(blockers) => return Ok(Err(blockers)),
         };
-        let Some(deployment) = decision
-            .deployment
-            .filter(|_| decision.obstacles.is_empty())
-        else {
-            return Ok(Err(decision.obstacles));
+        let Some(deployment) = decision.deployment.filter(|_| decision.blockers.is_empty()) else {
+            return Ok(Err(decision.blockers));
         };
         Ok(Ok(Self::planned(&deployment, cluster).await?))
     }
@@ -189,10 +186,10 @@ pub(crate) async fn imagined<'a>(
     accepted: &'a AcceptedArchive,
     request: Request,
 ) -> Result<Result<(PlanRequest<'a>, Decision), Vec<Blocker>>, Error> {
-    let mut obstacles = Vec::new();
-    check_version(cluster, &mut obstacles);
-    if !obstacles.is_empty() {
-        return Ok(Err(obstacles));
+    let mut blockers = Vec::new();
+    check_version(cluster, &mut blockers);
+    if !blockers.is_empty() {
+        return Ok(Err(blockers));
     }
     let state = ClusterState {
         site: SiteTexts::of_files(&site.files),
@@ -205,8 +202,8 @@ pub(crate) async fn imagined<'a>(
     };
     let mut decision = Decision::make(&asked, state, cluster).await?;
     decision
-        .obstacles
-        .retain(|obstacle| !is_about_a_cluster(obstacle));
+        .blockers
+        .retain(|blocker| !is_about_a_cluster(blocker));
     decision.try_objects(&asked, cluster).await?;
     Ok(Ok((asked, decision)))
 }
@@ -248,9 +245,9 @@ impl Decision {
         asked: &PlanRequest<'_>,
         cluster: &Cluster,
     ) -> Result<(), Error> {
-        if self.obstacles.is_empty() {
+        if self.blockers.is_empty() {
             let tried = DryRun::make(asked, self, cluster).await?;
-            self.obstacles.extend(tried.obstacles);
+            self.blockers.extend(tried.blockers);
         }
         Ok(())
     }
@@ -258,14 +255,14 @@ impl Decision {
 
 /// Checks whether a blocker is about objects in the cluster. A described cluster has none, so such blockers are
 /// dropped.
-fn is_about_a_cluster(obstacle: &Blocker) -> bool {
+fn is_about_a_cluster(blocker: &Blocker) -> bool {
     matches!(
-        obstacle,
+        blocker,
         Blocker::NoPullSecret { .. }
             | Blocker::NoPriorityClass { .. }
             | Blocker::NoNode { .. }
             | Blocker::Unfit(ContentBlocker::NoStorageClass { .. })
-    ) || matches!(obstacle, Blocker::Unmet(unmet) if !is_about_its_apis(unmet))
+    ) || matches!(blocker, Blocker::Unmet(unmet) if !is_about_its_apis(unmet))
 }
 
 /// Checks whether a prerequisite is about the APIs of a cluster, which a described one has too.
@@ -282,10 +279,10 @@ fn rendered(
     asked: &PlanRequest<'_>,
     decision: Decision,
     secrets: SecretValues,
-) -> Result<ManifestsOrObstacles, Error> {
+) -> Result<ManifestsOrBlockers, Error> {
     let deployment = match decision.deployment {
-        Some(deployment) if decision.obstacles.is_empty() => deployment,
-        _ => return Ok(Err(decision.obstacles)),
+        Some(deployment) if decision.blockers.is_empty() => deployment,
+        _ => return Ok(Err(decision.blockers)),
     };
     let generated = deployment.parameters.all.values();
     let generated = generated.filter(|resolved| resolved.source == ValueSource::Generated);

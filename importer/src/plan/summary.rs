@@ -143,7 +143,8 @@ pub struct PlannedRight {
 /// The effects of a plan outside the namespaces of the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PlannedBeyond {
+#[schemars(rename = "PlannedBeyond")]
+pub struct PlannedEffects {
     /// The consent id: a hash of the effects.
     pub id: String,
     /// Whether it is accepted by this request or an earlier one.
@@ -186,7 +187,8 @@ pub struct PlannedTarget {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
     /// The effects outside the namespaces of the environment; null if there are none.
-    pub beyond: Option<PlannedBeyond>,
+    #[serde(rename = "beyond")]
+    pub external_effects: Option<PlannedEffects>,
     /// What pods pull before anything of the operator is changed. It is missing where its image stays, or nobody asks
     /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -338,16 +340,16 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         };
         rights.iter().map(planned).collect()
     };
-    let running = deployment.standing.as_ref();
+    let running = deployment.current.as_ref();
     let (stale, parameters) = (deployment.stale(), &deployment.parameters);
     PlannedTarget {
         environment: deployment.place.environment.to_string(),
         namespace: deployment.namespace().to_string(),
-        running: running.map(|standing| standing.version.clone()),
+        running: running.map(|current| current.version.clone()),
         rights_gained: rights(&deployment.rights.gained),
         rights_lost: rights(&deployment.rights.lost),
         dangers: deployment.dangers.iter().cloned().collect(),
-        beyond: planned_beyond(deployment),
+        external_effects: planned_effects(deployment),
         pull_proof: proof.map(planned_proof),
         site: site_values(deployment),
         later_pods: None,
@@ -419,24 +421,24 @@ fn danger(right: &Right, shared: bool) -> Option<&'static str> {
     (danger.when == DangerScope::Always || shared).then_some(danger.words)
 }
 
-pub(crate) fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
-    let beyond = &deployment.beyond;
-    if beyond.lines.is_empty() {
+pub(crate) fn planned_effects(deployment: &Deployment) -> Option<PlannedEffects> {
+    let external_effects = &deployment.external_effects;
+    if external_effects.lines.is_empty() {
         return None;
     }
     let before = deployment.accepted_before();
-    let new = beyond.new_lines(before);
+    let new = external_effects.new_lines(before);
     let line = |line: &Line| PlannedLine {
         text: line.text.clone(),
         new: new.contains(line),
         danger: line.danger,
     };
     let accepted = deployment.refused.is_none();
-    Some(PlannedBeyond {
-        id: beyond.id.clone(),
+    Some(PlannedEffects {
+        id: external_effects.id.clone(),
         accepted,
         again: !accepted && before.is_some_and(|before| before.grants.is_none()),
-        lines: beyond.lines.iter().map(line).collect(),
+        lines: external_effects.lines.iter().map(line).collect(),
     })
 }
 

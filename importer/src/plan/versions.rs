@@ -319,7 +319,7 @@ fn refusal(
     let judged = crd::judge(newer, new, &active, Some(older.clone()), users);
     Ok(match judged {
         Ok(Judged::Replaced | Judged::Kept(_)) => None,
-        Err(obstacle) => Some(obstacle.to_string()),
+        Err(blocker) => Some(blocker.to_string()),
     })
 }
 

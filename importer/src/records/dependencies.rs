@@ -60,7 +60,7 @@ pub(crate) fn needed_by(
     solution: &SolutionName,
     after: impl Fn(&NamespaceRecord, &Version) -> Option<Version>,
 ) -> Vec<UnmetPrerequisite> {
-    let mut obstacles = Vec::new();
+    let mut blockers = Vec::new();
     for (space, name, version, needed) in needs(state) {
         if needed.name != *solution || name == solution {
             continue;
@@ -76,7 +76,7 @@ pub(crate) fn needed_by(
             after(space, version).is_some_and(|version| needed.version.contains(&version))
         };
         if is_met && !deployments().any(stays) {
-            obstacles.push(UnmetPrerequisite::NeededBy {
+            blockers.push(UnmetPrerequisite::NeededBy {
                 solution: solution.clone(),
                 range: needed.version.clone(),
                 needed_by: name.clone(),
@@ -86,8 +86,8 @@ pub(crate) fn needed_by(
         }
     }
     // An environment may have the needing Solution in multiple namespaces.
-    obstacles.dedup();
-    obstacles
+    blockers.dedup();
+    blockers
 }
 
 /// Returns all needs of deployed Solutions: the namespace, the Solution, its version, and the need.

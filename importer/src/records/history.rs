@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::model::blocker::Blocker;
 use crate::model::error::Error;
-use crate::model::parameters::{ParameterValues, SecretNumber};
+use crate::model::parameters::{AskedParameters, ChosenBefore, ParameterValues, SecretNumber};
+use crate::model::request::{Goal, PullLogin, Target};
 use crate::records::namespace_record::NamespaceRecord;
 use crate::records::receipt::{ChangeReceipt, Outcome, Revision, Transition, VersionRun};
 use crate::records::receipts::{ReceiptEnvelope, ReceiptSignature, Receipts, RevisionGap};
@@ -273,6 +274,25 @@ pub async fn way_back_of_fleet(
 }
 
 impl WayBack {
+    /// Returns the goal to run the version in its environment again. Values that a fleet sets are kept.
+    #[must_use]
+    pub fn goal(self, environment: &EnvironmentName) -> Goal {
+        let secret = self.pull_secret;
+        Goal::Deployed(Target {
+            environment: environment.clone(),
+            namespace: Some(self.namespace),
+            pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
+            parameters: Box::new(AskedParameters {
+                before: ChosenBefore::As {
+                    values: self.parameters,
+                    secret: self.secret,
+                },
+                ..AskedParameters::default()
+            }),
+            fleet: None,
+        })
+    }
+
     fn new(
         receipts: &Receipts,
         solution: &SolutionName,

@@ -20,7 +20,7 @@ use crate::records::state::ClusterState;
 use crate::records::visibility::UnreadableParts;
 use crate::status::all_ready;
 use crate::status::claims::{ClaimScope, claims};
-use crate::status::readiness::{OperatorStatus, standing};
+use crate::status::readiness::{OperatorStatus, operator_status};
 
 /// The label of a namespace with the Pod Security level that it enforces.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
@@ -175,7 +175,8 @@ async fn of_namespace(
             ..
         } = deployed.clone();
         operators.push(DeployedOperator {
-            operator: standing(cluster, state, space, solution, deployed, None, &mut sight).await?,
+            operator: operator_status(cluster, state, space, solution, deployed, None, &mut sight)
+                .await?,
             pull_secret,
             parameters,
             fleet_cluster,

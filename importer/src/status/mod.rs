@@ -18,7 +18,7 @@ use serde::Serialize;
 use store::Record;
 
 use self::claims::{ClaimScope, claims};
-use self::readiness::{Condition, OperatorStatus, standing};
+use self::readiness::{Condition, OperatorStatus, operator_status};
 use crate::model::error::Error;
 use crate::objects::operator::operator_name;
 use crate::records::namespace_record::{EnvironmentNamespace, NamespaceRecord};
@@ -121,7 +121,7 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
         for (solution, deployed) in &space.solutions {
             let name = operator_name(solution.as_str());
             let found = found.remove(&(space.namespace.to_string(), name));
-            let operator = standing(
+            let operator = operator_status(
                 cluster, &state, space, solution, deployed, found, &mut sight,
             );
             operators.push(operator.await?);

@@ -21,7 +21,7 @@ use crate::model::error::Error;
 use crate::model::layer::FleetChoices;
 use crate::objects::operator::operator_name;
 use crate::objects::releases::sent;
-use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::stored::StoredRelease;
 use crate::records::inventory;
 use crate::records::namespace_record::NamespaceRecord;
 use crate::records::site::{
@@ -336,9 +336,9 @@ async fn deployed_parts(
         }
     }
     for release in &recorded.releases {
-        let standing = StandingRelease::find(cluster, &release.namespace, &release.name).await?;
-        if let Some(standing) = standing {
-            let objects = sent(cluster, &standing.newest, release).await?;
+        let stored = StoredRelease::find(cluster, &release.namespace, &release.name).await?;
+        if let Some(stored) = stored {
+            let objects = sent(cluster, &stored.newest, release).await?;
             parts.insert(release.name.to_string(), objects);
         }
     }

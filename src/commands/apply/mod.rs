@@ -6,13 +6,12 @@ pub(super) mod configuration;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use importer::{AdoptionPolicy, PlanFile, Request};
+use importer::{AdoptionPolicy, CheckedArchive, PlanFile, Request};
 use kubernetes::Cluster;
 use registry::Client;
 
 use super::import::{
-    self, CheckedArchive, Choices, Connections, DetailArguments, PlanAction, Registries,
-    SignerArguments,
+    self, Choices, Connections, DetailArguments, PlanAction, Registries, SignerArguments,
 };
 use super::imported_version::read_imported_version;
 use crate::args::{

@@ -12,7 +12,7 @@ use schemas::WaveName;
 use super::apply::request::RolloutRequest;
 use super::arguments::{PlanFileMode, RemovingArguments, RolloutArguments, SelectionArguments};
 use super::check::{read, refused};
-use super::removal::{Departure, DeployedVersion, RemovalOptions, entries, standing};
+use super::removal::{Departure, DeployedVersion, RemovalOptions, deployed_versions, entries};
 use super::source::{DeployableEntry, DeployableSource, DeploymentPlace};
 use crate::args::Output;
 use crate::commands::import::PlanDetail;
@@ -127,21 +127,24 @@ impl DeletionSource<'_> {
     /// Returns the deployments to remove from these namespaces of a cluster, and those in the file that are kept.
     fn of(&self, cluster: usize, spaces: &[EnvironmentNamespace]) -> Vec<Departure> {
         let entries = entries(self.file, self.members, cluster);
-        let departure = |standing: DeployedVersion| {
-            let is_listed = standing.is_listed(&entries);
-            let (note, removing) = match (standing.is_of(self.file), is_listed) {
+        let departure = |version: DeployedVersion| {
+            let is_listed = version.is_listed(&entries);
+            let (note, removing) = match (version.is_of(self.file), is_listed) {
                 (true, true) => (None, Some(&self.removing)),
                 (true, false) => (Some("no longer in the file"), Some(&self.removing)),
                 (false, true) => (Some("kept: it was not deployed by this fleet"), None),
                 (false, false) => return None,
             };
             Some(Departure {
-                standing,
+                version,
                 note: note.map(str::to_owned),
                 removing: removing.map(Arc::clone),
             })
         };
-        standing(spaces).into_iter().filter_map(departure).collect()
+        deployed_versions(spaces)
+            .into_iter()
+            .filter_map(departure)
+            .collect()
     }
 }
 
@@ -183,7 +186,7 @@ mod tests {
             };
             format!(
                 "{} {goes}: {}",
-                departure.standing.placed,
+                departure.version.placed,
                 departure.note.unwrap_or_default()
             )
         });

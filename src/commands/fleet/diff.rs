@@ -91,7 +91,8 @@ pub(crate) struct ComparedDeployment<'a> {
     /// The objects that differ.
     pub(super) objects: Vec<DifferentObject<'a>>,
     /// The blockers that prevented further comparison.
-    pub(super) obstacles: Vec<ShownBlocker>,
+    #[serde(rename = "obstacles")]
+    pub(super) blockers: Vec<ShownBlocker>,
 }
 
 impl<'a> FleetDiff<'a> {
@@ -124,25 +125,25 @@ impl<'a> ComparedCluster<'a> {
     /// Returns whether all deployments could be compared.
     pub(super) fn is_told(&self) -> bool {
         let mut deployments = self.deployments.iter();
-        self.problem.is_none() && deployments.all(|deployment| deployment.obstacles.is_empty())
+        self.problem.is_none() && deployments.all(|deployment| deployment.blockers.is_empty())
     }
 }
 
 impl<'a> ComparedDeployment<'a> {
     fn of(deployment: &'a ReadDeployment<Comparison>) -> Self {
-        let (running, objects, obstacles) = match &deployment.found {
+        let (running, objects, blockers) = match &deployment.found {
             Err(why) => (None, Vec::new(), why.clone()),
             Ok(compared) => (
                 compared.running.as_ref(),
                 compared.objects.iter().map(DifferentObject::from).collect(),
-                compared.obstacles.iter().map(ShownBlocker::from).collect(),
+                compared.blockers.iter().map(ShownBlocker::from).collect(),
             ),
         };
         Self {
             deployment: deployment.placed.to_string(),
             running,
             objects,
-            obstacles,
+            blockers,
         }
     }
 }
@@ -192,17 +193,17 @@ fn people(diff: &FleetDiff<'_>) {
 /// Returns the differences in a cluster.
 fn plan<'a>(name: &'a str, deployment: &ComparedDeployment<'a>) -> ClusterPlan<'a> {
     let ComparedDeployment {
-        objects, obstacles, ..
+        objects, blockers, ..
     } = deployment;
     let mut lines = vec![match objects.len() {
-        _ if !obstacles.is_empty() => "cannot compare:".to_owned(),
+        _ if !blockers.is_empty() => "cannot compare:".to_owned(),
         0 => "no differences".to_owned(),
         1 => "1 object differs".to_owned(),
         many => format!("{many} objects differ"),
     }];
-    for obstacle in obstacles {
-        lines.push(format!("  {}", obstacle.message));
-        lines.push(format!("    hint: {}", obstacle.fix));
+    for blocker in blockers {
+        lines.push(format!("  {}", blocker.message));
+        lines.push(format!("    hint: {}", blocker.fix));
     }
     lines.extend(objects.iter().flat_map(|object| warnings(object.object)));
     ClusterPlan {
@@ -258,7 +259,7 @@ mod tests {
                 namespace: None,
                 running: None,
                 objects: vec![PlannedObject::default(); objects],
-                obstacles: Vec::new(),
+                blockers: Vec::new(),
             };
             Ok(vec![ReadDeployment {
                 placed: placed(),

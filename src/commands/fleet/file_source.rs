@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use fleet::{ComputeError, ComputedSite, DeploymentIndex, FleetFile, Members};
 use importer::{
-    AskedParameters, FleetChoices, FoundFacts, GivenValue, Goal, PullLogin, Request, Target,
+    AskedParameters, CheckedArchive, FleetChoices, FoundFacts, GivenValue, Goal, PullLogin,
+    Request, Target,
 };
 use schemas::{FleetCluster, FleetSolution, PlacedVersion, Solution};
 
@@ -20,7 +21,7 @@ use super::source::{
 };
 use crate::args::Output;
 use crate::commands::blocked::ShownBlocker;
-use crate::commands::import::{self, CheckedArchive, SignerArguments};
+use crate::commands::import::{self, SignerArguments};
 use crate::commands::parameters;
 use crate::failure::Failure;
 

@@ -42,10 +42,10 @@ impl DeployedVersion {
 }
 
 /// Returns everything that is deployed in these namespaces.
-pub(super) fn standing(spaces: &[EnvironmentNamespace]) -> Vec<DeployedVersion> {
+pub(super) fn deployed_versions(spaces: &[EnvironmentNamespace]) -> Vec<DeployedVersion> {
     let of_space = |space: &EnvironmentNamespace| {
         let deployed = space.solutions.iter();
-        let standing = deployed.map(|(solution, version)| DeployedVersion {
+        let versions = deployed.map(|(solution, version)| DeployedVersion {
             placed: PlacedVersion {
                 solution: solution.clone(),
                 version: version.clone(),
@@ -54,7 +54,7 @@ pub(super) fn standing(spaces: &[EnvironmentNamespace]) -> Vec<DeployedVersion> 
             namespace: space.namespace.clone(),
             fleet: space.fleets.get(solution).cloned(),
         });
-        standing.collect::<Vec<_>>()
+        versions.collect::<Vec<_>>()
     };
     spaces.iter().flat_map(of_space).collect()
 }
@@ -78,7 +78,7 @@ pub(super) fn unlisted(
     spaces: &[EnvironmentNamespace],
 ) -> Vec<DeployedVersion> {
     let entries = entries(file, members, cluster);
-    let mut found = standing(spaces);
+    let mut found = deployed_versions(spaces);
     found.retain(|version| version.is_of(file) && !version.is_listed(&entries));
     found
 }
@@ -109,7 +109,7 @@ pub(super) struct RemovalOptions {
 
 /// A deployment in a cluster that the file no longer lists.
 pub(super) struct Departure {
-    pub(super) standing: DeployedVersion,
+    pub(super) version: DeployedVersion,
     /// The reason why it is removed or kept, if it is not obvious.
     pub(super) note: Option<String>,
     /// The options of its removal; `None` if it is kept.
@@ -119,19 +119,19 @@ pub(super) struct Departure {
 impl Departure {
     /// Returns the deployments that are no longer in the file. They are removed if there are options for that.
     pub(super) fn of_unlisted(
-        standing: Vec<DeployedVersion>,
+        versions: Vec<DeployedVersion>,
         removing: Option<&Arc<RemovalOptions>>,
     ) -> Vec<Self> {
         let note = match removing {
             Some(_) => "no longer in the file",
             None => "no longer in the file; remove it with `--prune`",
         };
-        let departure = |standing| Self {
-            standing,
+        let departure = |version| Self {
+            version,
             note: Some(note.to_owned()),
             removing: removing.cloned(),
         };
-        standing.into_iter().map(departure).collect()
+        versions.into_iter().map(departure).collect()
     }
 }
 

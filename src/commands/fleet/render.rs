@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             let rendered =
                 RenderedManifests::in_cluster(cluster, accepted, Some(client), request, secrets);
             let rendered = Box::pin(rendered).await?;
-            Ok(rendered.map_err(|obstacles| obstacles.iter().map(ShownBlocker::from).collect()))
+            Ok(rendered.map_err(|blockers| blockers.iter().map(ShownBlocker::from).collect()))
         },
         async |file, clusters| show(file, &clusters, arguments, output),
     );
@@ -109,7 +109,8 @@ pub(crate) struct RenderedDeployment<'a> {
     /// The objects, by the parts that they come from.
     manifests: &'a [RenderedManifest],
     /// The blockers.
-    obstacles: &'a [ShownBlocker],
+    #[serde(rename = "obstacles")]
+    blockers: &'a [ShownBlocker],
 }
 
 impl<'a> RenderedFleet<'a> {
@@ -137,7 +138,7 @@ impl<'a> RenderedCluster<'a> {
 
 impl<'a> RenderedDeployment<'a> {
     fn of(deployment: &'a ReadDeployment<RenderedManifests>) -> Self {
-        let (rendered, obstacles) = match &deployment.found {
+        let (rendered, blockers) = match &deployment.found {
             Ok(rendered) => (Some(rendered), &[][..]),
             Err(why) => (None, why.as_slice()),
         };
@@ -145,7 +146,7 @@ impl<'a> RenderedDeployment<'a> {
             deployment: deployment.placed.to_string(),
             namespace: rendered.map(|rendered| &rendered.namespace),
             manifests: rendered.map_or(&[], |rendered| &rendered.manifests),
-            obstacles,
+            blockers,
         }
     }
 }
@@ -176,9 +177,9 @@ fn show(
         });
         print(documents)?;
     }
-    let obstacles = obstacles(clusters);
-    if !obstacles.is_empty() {
-        blocked::show_blockers(&obstacles, " of a rendering");
+    let blockers = blockers(clusters);
+    if !blockers.is_empty() {
+        blocked::show_blockers(&blockers, " of a rendering");
     }
     Ok(outcome(clusters))
 }
@@ -217,7 +218,7 @@ fn write(
 }
 
 /// Returns the blockers, each once with the clusters that have it.
-fn obstacles(clusters: &[ReadMember<'_, RenderedManifests>]) -> Vec<ShownBlocker> {
+fn blockers(clusters: &[ReadMember<'_, RenderedManifests>]) -> Vec<ShownBlocker> {
     let mut found = Blockers::default();
     for ReadMember {
         name, found: of, ..
@@ -277,10 +278,10 @@ mod tests {
         assert_eq!(outcome(&clusters), Outcome::Unknown);
         clusters.push(member("rome", Ok(vec![refused])));
         assert_eq!(outcome(&clusters), Outcome::No);
-        let obstacles = obstacles(&clusters).into_iter();
-        let obstacles: Vec<String> = obstacles.map(|obstacle| obstacle.message).collect();
+        let blockers = blockers(&clusters).into_iter();
+        let blockers: Vec<String> = blockers.map(|blocker| blocker.message).collect();
         assert_eq!(
-            obstacles,
+            blockers,
             ["paris: no answer", "rome, shop 1.1.0 in prod: no value"]
         );
         let file = file("{clusters: []}");

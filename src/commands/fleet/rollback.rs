@@ -178,7 +178,7 @@ impl RollbackSource<'_> {
         let back = back.map_err(|skipped| Unplannable::Left(self.nothing(name, &skipped)))?;
         let note = deploy::in_words(name, &back);
         let version = back.version.clone();
-        let goal = deploy::goal(environment, back);
+        let goal = back.goal(environment);
         let mut found = self
             .asking
             .imported_version(entry, &version, place, goal)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use fleet::FleetFile;
 use importer::{
-    Exceptions, Goal, HeldSite, NamedRegistry, Nodes, PushDestination, Request, Verb, Writer,
-    accepts_reads,
+    CheckedArchive, Exceptions, Goal, HeldSite, ImportedVersion, NamedRegistry, Nodes,
+    PushDestination, Request, Verb, Writer, accepts_reads,
 };
 use registry::{AddressError, CertificateAuthority, Client, RegistryAddress};
 use schemas::{FleetCluster, FleetSolution, PlacedVersion, Solution, Version};
@@ -16,8 +16,8 @@ use super::connection::Member;
 use super::removal::Departure;
 use crate::args::{ChangeArguments, Output, RegistryArguments};
 use crate::commands::blocked::ShownBlocker;
-use crate::commands::import::{self, CheckedArchive, ImageRegistry};
-use crate::commands::imported_version::{self, ImportedVersion};
+use crate::commands::import::{self, ImageRegistry};
+use crate::commands::imported_version::{self};
 use crate::commands::validate;
 use crate::failure::{Failure, Outcome};
 use crate::registries;

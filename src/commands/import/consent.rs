@@ -47,8 +47,8 @@ impl EnvironmentCreation {
         if !matches!(then, PlanAction::Apply) || !can_ask(output) {
             return None;
         }
-        let mut obstacles = plan.obstacles().into_iter();
-        let (environment, near) = obstacles.find_map(|obstacle| match obstacle {
+        let mut blockers = plan.blockers().into_iter();
+        let (environment, near) = blockers.find_map(|blocker| match blocker {
             Blocker::UnknownEnvironment { environment, near } => Some((environment, near)),
             _ => None,
         })?;
@@ -89,8 +89,18 @@ pub(super) fn pull_login(
         let login = node_login(path, login, &registries::login(registry)?, pull_registry)?;
         return Ok(PullLogin::Made(login));
     }
-    let configured = Settings::read().map_err(Failure::usage)?.pull_login();
-    let Some(path) = configured.filter(|_| place.environment.is_some()) else {
+    if place.environment.is_none() {
+        return Ok(PullLogin::Keep);
+    }
+    configured_pull_login(registry, pull_registry)
+}
+
+/// Returns the login of nodes that the user has configured for all environments, if it includes the registry.
+pub(crate) fn configured_pull_login(
+    registry: &RegistryAddress,
+    pull_registry: &RegistryAddress,
+) -> Result<PullLogin, Failure> {
+    let Some(path) = Settings::read().map_err(Failure::usage)?.pull_login() else {
         return Ok(PullLogin::Keep);
     };
     // The default login file may contain only logins for other registries.
@@ -134,7 +144,7 @@ pub(crate) fn node_login(
     address: &RegistryAddress,
 ) -> Result<Login, Failure> {
     let login = Login::for_nodes(address.host(), login, pushes);
-    login.map_err(|obstacle| Failure::from(Error::Refused(obstacle)).context(context(path)))
+    login.map_err(|blocker| Failure::from(Error::Refused(blocker)).context(context(path)))
 }
 
 fn context(path: &Path) -> String {

@@ -12,7 +12,9 @@ pub(super) mod show;
 
 use std::sync::{Mutex, PoisonError};
 
-use importer::{Blocker, Error, Event, NamedRegistry, Plan, PushDestination, Request};
+use importer::{
+    Blocker, CheckedArchive, Error, Event, NamedRegistry, Plan, PushDestination, Request,
+};
 use kubernetes::Cluster;
 use progress::ProgressSink;
 use registry::RegistryAddress;
@@ -28,9 +30,8 @@ pub(crate) use self::plan::{PlanDetail, cluster_line, diff_of, lines, warnings};
 pub(crate) use self::plan_action::PlanAction;
 use self::plan_action::PlanDisplay;
 pub(crate) use self::request::{
-    CheckedArchive, Connections, accept, accept_by, all_but_signers, allow, check_archive, client,
-    context, destination, goal_request, node_policy, place_request, reader_request, target,
-    writer_request,
+    Connections, accept, accept_by, all_but_signers, allow, check_archive, client, context,
+    destination, goal_request, node_policy, place_request, reader_request, target, writer_request,
 };
 pub(crate) use self::several::preview;
 pub(crate) use self::show::{ShownPlan, shown_plan};
@@ -250,9 +251,9 @@ impl ResolvedRegistry {
             return Ok(found.into());
         }
         let record = match importer::imported_or_newest(cluster, id).await {
-            Err(Error::Refused(obstacle @ Blocker::NothingImported { .. })) => {
+            Err(Error::Refused(blocker @ Blocker::NothingImported { .. })) => {
                 let hint = "name the target registry with `--registry`";
-                return Err(Failure::unknown(obstacle).hint(hint));
+                return Err(Failure::unknown(blocker).hint(hint));
             }
             found => found?,
         };

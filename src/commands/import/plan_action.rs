@@ -163,7 +163,7 @@ pub(super) async fn write_missing_rights(
 ) -> Result<(), Failure> {
     let user = cluster.username().await;
     let id = &archive.statement().predicate.id;
-    let roles = importer::missing_rights(plan.obstacles(), id, user.as_deref());
+    let roles = importer::missing_rights(plan.blockers(), id, user.as_deref());
     let shown = path.display();
     if roles.is_empty() {
         render::note!("no right is missing; `{shown}` was not written");

@@ -4,14 +4,15 @@
 use std::path::Path;
 
 use importer::{
-    Adoption, AdoptionPolicy, CreateEnvironment, Downgrade, Exceptions, Goal, HeldSite,
-    NamedRegistry, Nodes, PullLogin, PushDestination, Request, RequestContext, Target, Writer,
+    Adoption, AdoptionPolicy, CheckedArchive, CreateEnvironment, Downgrade, Exceptions, Goal,
+    HeldSite, NamedRegistry, Nodes, PullLogin, PushDestination, Request, RequestContext, Target,
+    Writer,
 };
 use kubernetes::{Cluster, ConflictPolicy};
 use registry::{Client, ClientOptions, RegistryAddress};
 use schemas::{EnvironmentName, Namespace, SolutionId};
 use store::ReplacePolicy;
-use validator::{AcceptedArchive, Finding, Report};
+use validator::Report;
 
 use super::arguments::{
     Adopted, Arguments, ImageRegistry, Registries, SignerArguments, TargetArguments,
@@ -24,14 +25,6 @@ use crate::commands::parameters::ParameterArguments;
 use crate::commands::validate::{self, check};
 use crate::failure::Failure;
 use crate::{cluster, environment, helm, registries, render};
-
-/// An accepted archive.
-#[derive(Debug)]
-pub(crate) struct CheckedArchive {
-    pub(crate) accepted: AcceptedArchive,
-    /// The findings that do not prevent acceptance.
-    pub(crate) findings: Vec<Finding>,
-}
 
 /// The registry and the cluster that a plan is made for.
 #[derive(Clone, Copy)]

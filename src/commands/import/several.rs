@@ -1,12 +1,12 @@
 //! Multiple archives in one import. All are checked before anything changes. Each is then imported after those that it
 //! needs.
 
-use importer::{Goal, Plan, PlanSummary, Request};
+use importer::{CheckedArchive, Goal, Plan, PlanSummary, Request};
 use schemas::{PlacedVersion, Solution, SolutionId};
 
 use super::arguments::Arguments;
 use super::plan_action::PlanAction;
-use super::request::{CheckedArchive, Connections, accept};
+use super::request::{Connections, accept};
 use crate::args::Output;
 use crate::commands::blocked::ShownBlocker;
 use crate::failure::{Failure, Outcome};
@@ -103,6 +103,6 @@ pub(crate) async fn preview(
     let Connections { client, cluster } = reached;
     let plan = Plan::make(accepted, findings.clone(), client, cluster, request).await?;
     plan.give_up(client).await;
-    let obstacles = plan.obstacles().into_iter().map(Into::into);
-    Ok((plan.summary().clone(), obstacles.collect()))
+    let blockers = plan.blockers().into_iter().map(Into::into);
+    Ok((plan.summary().clone(), blockers.collect()))
 }

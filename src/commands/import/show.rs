@@ -81,7 +81,7 @@ impl<'a> From<&'a PlannedObject> for ObjectDiff<'a> {
 
 /// Shows the blockers of a plan.
 pub(super) fn refuse(output: Output, plan: &Plan<'_>, shown: PlanDetail) -> Outcome {
-    refuse_plan(output, shown_plan(plan.summary(), shown), plan.obstacles())
+    refuse_plan(output, shown_plan(plan.summary(), shown), plan.blockers())
 }
 
 /// Returns the plan in the form for programs.

@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     })?;
     let shown = ShownPreflight::of(&preflight, &client, login, is_asked);
     render::result(output, &shown, ShownPreflight::show);
-    let is_free = preflight.obstacles.is_empty();
+    let is_free = preflight.blockers.is_empty();
     Ok(Outcome::from(is_free))
 }
 
@@ -113,7 +113,7 @@ impl Login {
     }
 }
 
-/// What the registry can do. The exit code is 1 if there are obstacles.
+/// What the registry can do. The exit code is 1 if there are blockers.
 // With an `A` that is no option the schema says that the fields of an archive are all there, or that none is.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -155,7 +155,8 @@ pub(crate) struct ShownPreflight<A = Option<ImagesToPush>> {
     #[serde(skip_serializing_if = "Option::is_none")]
     level_limit: Option<usize>,
     /// The blockers of a push.
-    obstacles: Vec<ShownBlocker>,
+    #[serde(rename = "obstacles")]
+    blockers: Vec<ShownBlocker>,
 }
 
 /// A repository, and whether it takes something.
@@ -203,7 +204,7 @@ impl ShownPreflight {
             delete: of(|ability| &ability.delete),
             space: preflight.space.clone(),
             level_limit: preflight.level_limit,
-            obstacles: preflight.obstacles.iter().map(ShownBlocker::from).collect(),
+            blockers: preflight.blockers.iter().map(ShownBlocker::from).collect(),
         }
     }
 }
@@ -243,8 +244,8 @@ impl ShownPreflight {
         render::line!("body      {}", limit_in_words(&self.body_limit));
         render::line!("delete    {}", in_words(&self.delete));
         render::line!("space     {}", space_in_words(&self.space));
-        if !self.obstacles.is_empty() {
-            blocked::show_blockers(&self.obstacles, " for a push");
+        if !self.blockers.is_empty() {
+            blocked::show_blockers(&self.blockers, " for a push");
         }
     }
 

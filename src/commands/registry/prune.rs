@@ -9,7 +9,7 @@ use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::SolutionId;
 use serde::Serialize;
-use store::{PruneObstacle, PrunePlan, Record, RetainedVersions, StoredVersion};
+use store::{PruneBlocker, PrunePlan, Record, RetainedVersions, StoredVersion};
 
 use crate::args::{ClusterArguments, Output, RegistryArguments, choose};
 use crate::commands::blocked::{ShownBlocker, refuse_plan};
@@ -134,7 +134,7 @@ pub(super) fn run(arguments: &PruneArguments, output: Output) -> Result<Outcome,
             // The registry may have changed while the user answered.
             let again = site.stock().await?.plan(&site.client, &chosen).await?;
             if again.ok().as_ref() != Some(&plan) {
-                return Ok(refuse_plan(output, &pruned, [&PruneObstacle::Changed]));
+                return Ok(refuse_plan(output, &pruned, [&PruneBlocker::Changed]));
             }
         }
         let freed = plan.carry_out(&site.client).await;

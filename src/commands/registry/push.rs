@@ -1,6 +1,7 @@
 //! `solution registry push`: pushes the images of an archive to a registry, without a cluster. A later import to the
 //! same registry does not push the images again.
 
+use importer::CheckedArchive;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -19,7 +20,7 @@ use crate::commands::image_map::{
     LayoutArguments, MapArguments, Mapped, Mapping, MirrorArguments, ShownMap,
 };
 use crate::commands::import::plan::{self, archive};
-use crate::commands::import::{self, CheckedArchive, ImageRegistry, accept_by};
+use crate::commands::import::{self, ImageRegistry, accept_by};
 use crate::commands::push_progress;
 use crate::events;
 use crate::failure::{Failure, Outcome};
@@ -133,7 +134,7 @@ async fn carry_out(
         Ok(ready) => ready,
         Err(plan) => {
             plan.give_up(client).await;
-            return Ok(refuse_plan(output, plan.summary(), plan.obstacles()));
+            return Ok(refuse_plan(output, plan.summary(), plan.blockers()));
         }
     };
     let (Ok(map), false) = (&map, arguments.dry_run) else {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use importer::{
-    CreateEnvironment, ImaginedSite, ManifestsOrObstacles, PushDestination, RenderedManifests,
+    CreateEnvironment, ImaginedSite, ManifestsOrBlockers, PushDestination, RenderedManifests,
     Request, SecretValues, SiteFile,
 };
 use registry::RegistryAddress;
@@ -143,7 +143,7 @@ impl Arguments {
 }
 
 /// The result of rendering; none if the archive is not accepted, which the program has reported.
-type RenderSource = Option<ManifestsOrObstacles>;
+type RenderSource = Option<ManifestsOrBlockers>;
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(directory) = &arguments.output_dir {
@@ -155,11 +155,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     match rendered {
         None => Ok(Outcome::No),
-        Some(Err(obstacles)) => Ok(report_blockers(
-            output,
-            show::NothingRendered {},
-            &obstacles,
-        )),
+        Some(Err(blockers)) => Ok(report_blockers(output, show::NothingRendered {}, &blockers)),
         Some(Ok(rendered)) => show::all(&rendered, arguments, output),
     }
 }

@@ -90,7 +90,7 @@ mod tests {
         ObjectRef::namespaced("apps/v1", "Deployment", "prod", "web")
     }
 
-    fn standing(state: Readiness, awaited: Option<AwaitedCondition>) -> ObjectStatus {
+    fn status(state: Readiness, awaited: Option<AwaitedCondition>) -> ObjectStatus {
         ObjectStatus {
             object: object(),
             state,
@@ -129,11 +129,11 @@ mod tests {
             cause(PodProblem::OutOfMemory, None),
         ];
         let pending = || Readiness::Pending(text("0 of 1 pods"));
-        let rollouts = awaited.map(|awaited| Event::Rollout(standing(pending(), Some(awaited))));
+        let rollouts = awaited.map(|awaited| Event::Rollout(status(pending(), Some(awaited))));
         let mut all = Vec::from(rollouts);
         all.extend([
-            Event::Standing(standing(Readiness::Ready, None)),
-            Event::Standing(standing(Readiness::Failed(text("it has failed")), None)),
+            Event::ObjectStatus(status(Readiness::Ready, None)),
+            Event::ObjectStatus(status(Readiness::Failed(text("it has failed")), None)),
             Event::Waiting(held(Some(
                 SystemTime::UNIX_EPOCH + Duration::from_millis(1500),
             ))),

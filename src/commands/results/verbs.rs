@@ -17,9 +17,9 @@ use crate::commands::import::show::ShownPlan;
 use crate::commands::registry::{check, export, login, mirrors, prune, serve, verify};
 use crate::commands::site::{self, rbac};
 use crate::commands::{
-    CreatedFile, Files, checksums, compare, config, diff, environment, explain, fleet, history,
-    init, inspect, keygen, pack, program, receipt, render, setup, sign, status, support_bundle,
-    trust, validate,
+    CreatedFile, Files, checksums, compare, config, diff, environment, explain, fleet,
+    history, init, inspect, keygen, pack, program, receipt, render, setup, sign, status,
+    support_bundle, trust, validate,
 };
 
 /// Adds the verbs for archives, keys and trust, and for the program itself.
@@ -103,11 +103,11 @@ pub(super) fn add_change_verbs(all: &mut Results, report: &Value) {
     all.verb("rollback", &planned);
 
     let undone = &all.shared::<RemovalReport>("undone");
-    let hindered = &all.shared::<BlockedRemoval>("hindered");
-    all.verb("deploy", &[&planned[..], &[hindered]].concat());
+    let blocked = &all.shared::<BlockedRemoval>("hindered");
+    all.verb("deploy", &[&planned[..], &[blocked]].concat());
     let unconfirmed = &all.shared::<BlockedPlan<RemovalReport>>("unconfirmedRemoval");
     for verb in ["deactivate", "undeploy", "unimport"] {
-        all.verb(verb, &[undone, hindered, unconfirmed]);
+        all.verb(verb, &[undone, blocked, unconfirmed]);
     }
     let deletion = &all.own::<Deletion>();
     let kept = &all.own::<BlockedPlan<Deletion>>();
@@ -173,10 +173,10 @@ pub(super) fn add_registry_verbs(all: &mut Results, report: &Value) {
 pub(super) fn add_site_verbs(all: &mut Results) {
     let created = &all.own::<environment::CreatedEnvironment>();
     all.verb("environment-create", &[created]);
-    let hindered = &reference("hindered");
+    let blocked = &reference("hindered");
     let deleted = &all.own::<environment::delete::ShownDeletion>();
     let unconfirmed = &all.own::<BlockedPlan<environment::delete::ShownDeletion>>();
-    all.verb("environment-delete", &[deleted, hindered, unconfirmed]);
+    all.verb("environment-delete", &[deleted, blocked, unconfirmed]);
     let description = &all.own::<Description>();
     all.verb("environment-describe", &[description]);
     let environments = &all.own::<environment::Environments>();

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use registry::{Client, ClientOptions, Credentials, Refusal, RegistryAddress, Secret, Username};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{MissingImagePolicy, Preflight, RegistryObstacle};
+use store::{MissingImagePolicy, Preflight, RegistryBlocker};
 
 use super::Arguments;
 use crate::args::{ClusterArguments, Output, RegistryArguments};
@@ -145,7 +145,7 @@ pub(super) fn ping(
     cluster::block_on(async { Ok(client.ping().await?) })
 }
 
-/// Tests whether a login may push. Other obstacles are only shown, since another login does not remove them.
+/// Tests whether a login may push. Other blockers are only shown, since another login does not remove them.
 pub(super) fn pushes(
     address: &RegistryAddress,
     reach: &RegistryArguments,
@@ -153,15 +153,15 @@ pub(super) fn pushes(
 ) -> Result<(), Failure> {
     let client = client(address, reach, credentials)?;
     let found = cluster::block_on(async { Ok(Preflight::make(&client, None).await?) })?;
-    for obstacle in found.obstacles {
+    for blocker in found.blockers {
         let is_denied = matches!(
-            obstacle,
-            RegistryObstacle::PushRefused {
+            blocker,
+            RegistryBlocker::PushRefused {
                 why: Refusal::Denied,
                 ..
             }
         );
-        let failure = Failure::from(store::Error::Refused(obstacle));
+        let failure = Failure::from(store::Error::Refused(blocker));
         if is_denied {
             return Err(failure);
         }

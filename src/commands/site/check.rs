@@ -63,7 +63,8 @@ pub(crate) struct FulfilledRequirement<'a> {
     /// Notes on settings with less effect than they seem to have.
     notes: &'a [String],
     /// There are no blockers.
-    obstacles: [ShownBlocker; 0],
+    #[serde(rename = "obstacles")]
+    blockers: [ShownBlocker; 0],
 }
 
 /// Further results besides blockers.
@@ -100,7 +101,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     let fulfilled = FulfilledRequirement {
         notes: &notes,
-        obstacles: [],
+        blockers: [],
     };
     Ok(give(output, &fulfilled, |_| {
         render::line("the cluster has all objects that the site configurations name");
@@ -199,12 +200,12 @@ impl FileCheck<'_> {
 
 impl From<&SiteProblem> for ShownBlocker {
     fn from(problem: &SiteProblem) -> Self {
-        let obstacle = match problem {
+        let blocker = match problem {
             SiteProblem::Parameter { unfit, .. } => Some(Blocker::from((**unfit).clone())),
             SiteProblem::Unknown { .. } | SiteProblem::Values { .. } => None,
         };
         Self {
-            obstacle: obstacle.map(Box::new),
+            blocker: blocker.map(Box::new),
             ..Self::new(problem.to_string(), failure::site_problem(problem))
         }
     }

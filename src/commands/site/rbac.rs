@@ -315,8 +315,8 @@ impl ChartArguments {
         request.allowed.create = CreateEnvironment::Allow;
         let found =
             cluster::block_on(async { Ok(RenderedRelease::all(&site, archive, request).await?) })?;
-        Ok(found.map_err(|obstacles| {
-            let first = obstacles.first().map(ToString::to_string);
+        Ok(found.map_err(|blockers| {
+            let first = blockers.first().map(ToString::to_string);
             first.unwrap_or_else(|| "nothing would be deployed".to_owned())
         }))
     }

@@ -88,7 +88,7 @@ async fn wait(
     deadline: Duration,
 ) -> (Result<(), Error>, Duration, Vec<String>) {
     let told = Mutex::new(Vec::new());
-    let tell = |standing: ObjectStatus| told.lock().unwrap().push(standing.to_string());
+    let tell = |status: ObjectStatus| told.lock().unwrap().push(status.to_string());
     let begun = Instant::now();
     let result = cluster.wait(&goals(objects), deadline, &tell).await;
     (result, begun.elapsed(), told.into_inner().unwrap())

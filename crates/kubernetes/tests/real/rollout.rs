@@ -73,7 +73,7 @@ async fn a_rollout_comes_and_so_does_its_next_version() {
     let first = deployment(&ns, "app", &json!({}), &json!({}));
     apply(&cluster, first.clone()).await;
     let seen: Mutex<Vec<String>> = Mutex::default();
-    let tell = |standing: ObjectStatus| seen.lock().unwrap().push(standing.to_string());
+    let tell = |status: ObjectStatus| seen.lock().unwrap().push(status.to_string());
     let app = [rollout(&ns, "app")];
     cluster.wait(&app, DEADLINE, &tell).await.unwrap();
     let seen = seen.into_inner().unwrap();

@@ -53,7 +53,7 @@ async fn settle(
         apply(cluster, value).await;
     }
     let told = Mutex::new(Vec::new());
-    let tell = |standing: ObjectStatus| told.lock().unwrap().push(standing.to_string());
+    let tell = |status: ObjectStatus| told.lock().unwrap().push(status.to_string());
     let goals: Vec<Goal> = references.into_iter().map(Goal::Ready).collect();
     let result = cluster.wait(&goals, deadline, &tell).await;
     (result, told.into_inner().unwrap())

@@ -103,9 +103,9 @@ impl Site {
     /// Deploys a version, up to a number of writes.
     pub(crate) fn deploy(&mut self, objects: &[DesiredObject], limit: Limit) -> Result<(), Ended> {
         let plan = self.plan(objects);
-        if !plan.obstacles.is_empty() {
-            let obstacles = plan.obstacles.iter().map(ToString::to_string);
-            return Err(Ended::Refused(obstacles.collect()));
+        if !plan.blockers.is_empty() {
+            let blockers = plan.blockers.iter().map(ToString::to_string);
+            return Err(Ended::Refused(blockers.collect()));
         }
         let mut writes = Writes(limit);
         if !plan.keeps_all() {

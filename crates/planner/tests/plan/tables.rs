@@ -40,12 +40,9 @@ fn words(plan: &Plan) -> Vec<String> {
     let stale = plan.stale.iter();
     let stale = stale.map(|object| format!("remove {}", object.reference()));
     let left = plan.left.iter().map(|object| format!("leave {object}"));
-    let obstacles = plan
-        .obstacles
-        .iter()
-        .map(|obstacle| format!("no: {obstacle}"));
+    let blockers = plan.blockers.iter().map(|blocker| format!("no: {blocker}"));
     let steps = plan.steps.iter().map(words);
-    steps.chain(stale).chain(left).chain(obstacles).collect()
+    steps.chain(stale).chain(left).chain(blockers).collect()
 }
 
 fn deployed(objects: &[DesiredObject]) -> Site {
@@ -250,13 +247,13 @@ fn nothing_of_others_is_taken_over() {
     site.put(&object((CONFIG, "b"), &json!({}), 0));
     site.put(&object((CONFIG, "c"), &json!({ v::SOLUTION: "shop" }), 0));
     let plan = site.plan(&ours);
-    let obstacles: Vec<String> = plan.obstacles.iter().map(ToString::to_string).collect();
+    let blockers: Vec<String> = plan.blockers.iter().map(ToString::to_string).collect();
     let expected = [
         "ConfigMap prod/a already exists and belongs to other",
         "ConfigMap prod/b already exists and belongs to no Solution",
         "ConfigMap prod/c has the labels of shop, but is not in its inventory",
     ];
-    assert_eq!(obstacles, expected);
+    assert_eq!(blockers, expected);
 }
 
 #[test]

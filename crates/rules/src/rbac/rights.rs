@@ -52,8 +52,8 @@ pub struct RightsDifference {
 #[must_use]
 pub fn compare(before: &[Right], after: &[Right]) -> RightsDifference {
     RightsDifference {
-        gained: beyond(after, before),
-        lost: beyond(before, after),
+        gained: not_covered_by(after, before),
+        lost: not_covered_by(before, after),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn aggregates_to(role: &Value) -> Vec<&str> {
 }
 
 /// Returns the rights that the first list grants and the second does not.
-fn beyond(rights: &[Right], others: &[Right]) -> Vec<Right> {
+fn not_covered_by(rights: &[Right], others: &[Right]) -> Vec<Right> {
     let held = HeldParts::new(others.iter().flat_map(Right::parts));
     let parts = rights.iter().flat_map(Right::parts);
     without_covered(parts.filter(|part| !held.covers(part)).collect())

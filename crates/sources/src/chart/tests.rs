@@ -110,12 +110,12 @@ fn archive(version: &str) -> Vec<u8> {
 }
 
 /// The directory with the cache and the logins of a test.
-struct Desk {
+struct Fixture {
     directory: TempDir,
     plain: PlainHttp,
 }
 
-impl Desk {
+impl Fixture {
     fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
@@ -123,7 +123,7 @@ impl Desk {
         }
     }
 
-    /// Creates a desk whose registries do not use TLS. The simulated servers do not answer TLS handshakes.
+    /// Creates a fixture whose registries do not use TLS. The simulated servers do not answer TLS handshakes.
     fn plain() -> Self {
         Self {
             plain: PlainHttp::Always,
@@ -183,36 +183,36 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn a_chart_of_a_repository_is_downloaded_once() {
-    let (desk, server) = (Desk::new(), Server::default());
+    let (fixture, server) = (Fixture::new(), Server::default());
     let chart = archive("1.0.0");
     let url = format!("http://{}/charts", server.serve());
     server.give("/charts/index.yaml", index("web-1.0.0.tgz", &hex(&chart)));
     server.give("/charts/web-1.0.0.tgz", ok(chart.clone()));
-    assert_eq!(desk.repository(&url).unwrap(), chart);
+    assert_eq!(fixture.repository(&url).unwrap(), chart);
     assert_eq!(
         server.asked(),
         ["/charts/index.yaml", "/charts/web-1.0.0.tgz"]
     );
     // The archive is identified by its digest, even at a different URL.
     server.give("/charts/index.yaml", index("elsewhere.tgz", &hex(&chart)));
-    assert_eq!(desk.repository(&format!("{url}/")).unwrap(), chart);
+    assert_eq!(fixture.repository(&format!("{url}/")).unwrap(), chart);
     assert_eq!(server.asked(), ["/charts/index.yaml"]);
     // If it is damaged in the cache, it is downloaded again.
     server.give("/charts/elsewhere.tgz", ok(chart.clone()));
-    let kept = desk
+    let kept = fixture
         .directory
         .path()
         .join("cache/contents")
         .join(hex(&chart));
     std::fs::write(&kept, "damaged").unwrap();
-    assert_eq!(desk.repository(&url).unwrap(), chart);
+    assert_eq!(fixture.repository(&url).unwrap(), chart);
     assert_eq!(
         server.asked(),
         ["/charts/index.yaml", "/charts/elsewhere.tgz"]
     );
     // Without a digest, it is unknown whether it is still the same.
     server.give("/charts/index.yaml", index("elsewhere.tgz", ""));
-    assert_eq!(desk.repository(&url).unwrap(), chart);
+    assert_eq!(fixture.repository(&url).unwrap(), chart);
     assert_eq!(
         server.asked(),
         ["/charts/index.yaml", "/charts/elsewhere.tgz"]
@@ -221,7 +221,7 @@ fn a_chart_of_a_repository_is_downloaded_once() {
 
 #[test]
 fn the_index_of_charts_that_follow_each_other_is_asked_for_once() {
-    let (desk, server) = (Desk::new(), Server::default());
+    let (fixture, server) = (Fixture::new(), Server::default());
     let url = format!("http://{}", server.serve());
     server.give("/index.yaml", index("web.tgz", ""));
     server.give("/web.tgz", ok(archive("1.0.0")));
@@ -230,7 +230,7 @@ fn the_index_of_charts_that_follow_each_other_is_asked_for_once() {
         name: "web".parse().unwrap(),
         version: "1.0.0".parse().unwrap(),
     };
-    desk.network(|network| {
+    fixture.network(|network| {
         for _ in 0..2 {
             repository_chart(&chart, network).unwrap();
         }
@@ -240,7 +240,7 @@ fn the_index_of_charts_that_follow_each_other_is_asked_for_once() {
 
 #[test]
 fn a_repository_that_leads_elsewhere_is_not_followed_anywhere() {
-    let (desk, server) = (Desk::new(), Server::default());
+    let (fixture, server) = (Fixture::new(), Server::default());
     let host = server.serve();
     let url = format!("http://{host}");
     let chart = archive("1.0.0");
@@ -253,43 +253,43 @@ fn a_repository_that_leads_elsewhere_is_not_followed_anywhere() {
         ("gone.tgz", "the server does not have it"),
     ] {
         server.give("/index.yaml", index(leads, &hex(&chart)));
-        let said = desk.refused(&url);
+        let said = fixture.refused(&url);
         assert!(said.contains(words), "{leads}: {said}");
     }
     let other = hex(b"other");
     server.give("/index.yaml", index("web.tgz", &other));
-    let said = desk.refused(&url);
+    let said = fixture.refused(&url);
     let words = "and the repository's index says sha256:";
     assert!(said.contains(words), "{said}");
-    let kept = std::fs::read_dir(desk.directory.path().join("cache/contents")).unwrap();
+    let kept = std::fs::read_dir(fixture.directory.path().join("cache/contents")).unwrap();
     assert_eq!(kept.count(), 0, "what is not what it should be is not kept");
     server.give("/index.yaml", ok("entries: {}"));
-    let said = desk.refused(&url);
+    let said = fixture.refused(&url);
     let words = "`index.yaml` of the repository of charts cannot be used: does not list the chart `web` in version 1.0.0";
     assert_eq!(said, words);
     server.give("/index.yaml", status("404 Not Found"));
-    let said = desk.refused(&url);
+    let said = fixture.refused(&url);
     let words = format!("cannot download `/index.yaml` from {host}: the server does not have it");
     assert_eq!(said, words);
 }
 
 #[test]
 fn answers_have_limits_and_redirects_an_end() {
-    let (desk, server) = (Desk::new(), Server::default());
+    let (fixture, server) = (Fixture::new(), Server::default());
     let url = format!("http://{}", server.serve());
     server.give("/index.yaml", index("web.tgz", ""));
     let size = usize::try_from(limits::ARCHIVE_SIZE).unwrap();
     server.give("/web.tgz", ok(vec![0; size + 1]));
-    let said = desk.refused(&url);
+    let said = fixture.refused(&url);
     assert!(
         said.ends_with("the answer is longer than 16777216 bytes"),
         "{said}"
     );
     server.give("/web.tgz", status("302 Found\r\nLocation: /web.tgz"));
-    assert!(desk.refused(&url).ends_with("it redirects endlessly"));
+    assert!(fixture.refused(&url).ends_with("it redirects endlessly"));
     for to in ["http://r.test/web.tgz", "ftp://r.test/web.tgz"] {
         server.give("/web.tgz", status(&format!("302 Found\r\nLocation: {to}")));
-        let said = desk.refused(&url);
+        let said = fixture.refused(&url);
         assert!(
             said.ends_with("the answer's `Location` does not use HTTPS"),
             "{said}"
@@ -298,12 +298,12 @@ fn answers_have_limits_and_redirects_an_end() {
     let chart = archive("1.0.0");
     server.give("/web.tgz", status("302 Found\r\nLocation: /there.tgz"));
     server.give("/there.tgz", ok(chart.clone()));
-    assert_eq!(desk.repository(&url).unwrap(), chart);
+    assert_eq!(fixture.repository(&url).unwrap(), chart);
 }
 
 #[test]
 fn a_login_goes_to_the_repository_and_nowhere_else() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let closed = Server {
         closed: true,
         ..Server::default()
@@ -315,10 +315,14 @@ fn a_login_goes_to_the_repository_and_nowhere_else() {
     let there = format!("http://{elsewhere}/web.tgz");
     closed.give("/charts/index.yaml", index(&there, ""));
     other.give("/web.tgz", ok(chart.clone()));
-    assert!(desk.refused(&url).contains("the server requires a login"));
-    desk.login(&host);
+    assert!(
+        fixture
+            .refused(&url)
+            .contains("the server requires a login")
+    );
+    fixture.login(&host);
     closed.asked();
-    assert_eq!(desk.repository(&url).unwrap(), chart);
+    assert_eq!(fixture.repository(&url).unwrap(), chart);
     let asked = ["/charts/index.yaml", "/charts/index.yaml with login"];
     assert_eq!(closed.asked(), asked);
     assert_eq!(other.asked(), ["/web.tgz"]);
@@ -326,21 +330,25 @@ fn a_login_goes_to_the_repository_and_nowhere_else() {
     closed.give("/charts/index.yaml", index("web.tgz", ""));
     let away = format!("302 Found\r\nLocation: {there}");
     closed.give("/charts/web.tgz", status(&away));
-    assert_eq!(desk.repository(&url).unwrap(), chart);
+    assert_eq!(fixture.repository(&url).unwrap(), chart);
     other.give(
         "/web.tgz",
         status("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\""),
     );
-    assert!(desk.refused(&url).contains("the server requires a login"));
+    assert!(
+        fixture
+            .refused(&url)
+            .contains("the server requires a login")
+    );
     assert_eq!(other.asked(), ["/web.tgz", "/web.tgz"]);
     // Nor to a server that the repository names.
     let server = Server::default();
     let host = server.serve();
-    desk.login(&host);
+    fixture.login(&host);
     let token =
         format!("401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://{elsewhere}/token\"");
     server.give("/index.yaml", status(&token));
-    let said = desk.refused(&format!("http://{host}"));
+    let said = fixture.refused(&format!("http://{host}"));
     assert!(
         said.ends_with("it requires a token, which only registries issue"),
         "{said}"
@@ -350,19 +358,19 @@ fn a_login_goes_to_the_repository_and_nowhere_else() {
 
 #[test]
 fn plain_http_is_for_this_machine_or_as_the_user_says() {
-    let mut desk = Desk::new();
-    desk.plain = PlainHttp::Never;
-    let said = desk.refused("http://127.0.0.1:1/charts");
+    let mut fixture = Fixture::new();
+    fixture.plain = PlainHttp::Never;
+    let said = fixture.refused("http://127.0.0.1:1/charts");
     assert!(
         said.ends_with("its address is plain HTTP, not HTTPS"),
         "{said}"
     );
-    let said = Desk::new().refused("http://r.test/charts");
+    let said = Fixture::new().refused("http://r.test/charts");
     assert_eq!(
         said,
         "cannot connect to r.test: its address is plain HTTP, not HTTPS"
     );
-    let said = desk.refused("https://r.test:99999");
+    let said = fixture.refused("https://r.test:99999");
     assert!(said.contains("is not the address of a web site"), "{said}");
 }
 
@@ -389,35 +397,35 @@ fn push(server: &Server, chart: &[u8], config: &str, layer: &str, layers: usize)
 
 #[test]
 fn a_chart_of_a_registry_is_downloaded_once() {
-    let (desk, server) = (Desk::plain(), Server::default());
+    let (fixture, server) = (Fixture::plain(), Server::default());
     let host = server.serve();
     let chart = archive("1.0.0+b");
     push(&server, &chart, charts::CONFIG, charts::CONTENT, 1);
     let name = format!("{host}/charts/web:1.0.0+b");
-    assert_eq!(desk.oci(&name).unwrap(), chart);
+    assert_eq!(fixture.oci(&name).unwrap(), chart);
     let is_blob = |request: &String| request.contains("/blobs/");
     assert!(server.asked().iter().any(is_blob));
-    assert_eq!(desk.oci(&name).unwrap(), chart);
+    assert_eq!(fixture.oci(&name).unwrap(), chart);
     assert!(!server.asked().iter().any(is_blob));
     // If it is damaged in the cache, it is downloaded again.
-    let kept = desk
+    let kept = fixture
         .directory
         .path()
         .join("cache/contents")
         .join(hex(&chart));
     std::fs::write(&kept, vec![0; chart.len()]).unwrap();
-    assert_eq!(desk.oci(&name).unwrap(), chart);
+    assert_eq!(fixture.oci(&name).unwrap(), chart);
     assert!(server.asked().iter().any(is_blob));
     assert_eq!(Chart::read(&chart).unwrap().version.as_str(), "1.0.0+b");
     // Repositories may list charts in registries.
     let url = format!("http://{host}");
     server.give("/index.yaml", index(&format!("oci://{name}"), &hex(&chart)));
-    assert_eq!(desk.repository(&url).unwrap(), chart);
+    assert_eq!(fixture.repository(&url).unwrap(), chart);
 }
 
 #[test]
 fn what_is_no_chart_is_not_downloaded() {
-    let (desk, server) = (Desk::plain(), Server::default());
+    let (fixture, server) = (Fixture::plain(), Server::default());
     let name = format!("{}/charts/web:1.0.0+b", server.serve());
     let chart = archive("1.0.0");
     let image = "application/vnd.oci.image.config.v1+json";
@@ -439,13 +447,13 @@ fn what_is_no_chart_is_not_downloaded() {
         ),
     ] {
         push(&server, &chart, config, layer, layers);
-        let error = desk.oci(&name).unwrap_err();
+        let error = fixture.oci(&name).unwrap_err();
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.contains(words), "{cause}");
     }
     let large = vec![0; usize::try_from(limits::ARCHIVE_SIZE).unwrap() + 1];
     push(&server, &large, charts::CONFIG, charts::CONTENT, 1);
-    let error = desk.oci(&name).unwrap_err();
+    let error = fixture.oci(&name).unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(
         cause.contains("16777217 bytes; at most 16777216 are read"),
@@ -462,7 +470,7 @@ fn what_is_no_chart_is_not_downloaded() {
 /// The provenance file is next to the archive.
 #[test]
 fn the_provenance_file_of_a_repository_is_asked_for_beside_the_chart() {
-    let (desk, server) = (Desk::new(), Server::default());
+    let (fixture, server) = (Fixture::new(), Server::default());
     let url = format!("http://{}", server.serve());
     let provenance = || {
         let chart = RepositoryChart {
@@ -470,7 +478,7 @@ fn the_provenance_file_of_a_repository_is_asked_for_beside_the_chart() {
             name: "web".parse().unwrap(),
             version: "1.0.0".parse().unwrap(),
         };
-        desk.network(|network| repository_provenance(&chart, network))
+        fixture.network(|network| repository_provenance(&chart, network))
     };
     server.give("/index.yaml", index("charts/web-1.0.0.tgz", ""));
     assert_eq!(provenance().unwrap(), None);
@@ -488,12 +496,12 @@ fn the_provenance_file_of_a_repository_is_asked_for_beside_the_chart() {
 
 #[test]
 fn the_provenance_file_of_a_registry_is_a_layer_of_the_artifact() {
-    let (desk, server) = (Desk::plain(), Server::default());
+    let (fixture, server) = (Fixture::plain(), Server::default());
     let host = server.serve();
     let name = format!("{host}/charts/web:1.0.0+b");
     let provenance = || {
         let chart = name.parse().unwrap();
-        desk.network(|network| oci_provenance(&chart, network))
+        fixture.network(|network| oci_provenance(&chart, network))
     };
     push(&server, b"chart", charts::CONFIG, charts::CONTENT, 1);
     assert_eq!(provenance().unwrap(), None);
@@ -522,6 +530,6 @@ fn the_provenance_file_of_a_registry_is_a_layer_of_the_artifact() {
         name: "web".parse().unwrap(),
         version: "1.0.0".parse().unwrap(),
     };
-    let found = desk.network(|network| repository_provenance(&chart, network));
+    let found = fixture.network(|network| repository_provenance(&chart, network));
     assert_eq!(found.unwrap().as_deref(), Some(&b"signed"[..]));
 }

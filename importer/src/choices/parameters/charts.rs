@@ -56,12 +56,12 @@ impl KeptValues {
 
 impl Resolving<'_> {
     /// Adds the values that are chosen for charts, and the blockers to them.
-    pub(super) fn choose_values(&self, parameters: &mut Parameters, obstacles: &mut Vec<Blocker>) {
-        self.check_releases(obstacles);
+    pub(super) fn choose_values(&self, parameters: &mut Parameters, blockers: &mut Vec<Blocker>) {
+        self.check_releases(blockers);
         let before = self.values_before();
         let mut all = ChartValues::new();
         if self.fleet.is_none() {
-            self.check_lost(&before, obstacles);
+            self.check_lost(&before, blockers);
             all = self.values_held();
         }
         for (release, asked) in &self.asked.charts {
@@ -75,7 +75,7 @@ impl Resolving<'_> {
         for (release, values) in &mut all {
             let lost =
                 values.extract_if(.., |path, _| path.to_string().parse() != Ok(path.clone()));
-            obstacles.extend(lost.map(|(path, _)| {
+            blockers.extend(lost.map(|(path, _)| {
                 let (release, path) = (release.clone(), path.to_string());
                 ContentBlocker::ValueUnnamed { release, path }.into()
             }));
@@ -112,10 +112,10 @@ impl Resolving<'_> {
         parameters.notes.extend(unknown.map(note));
     }
 
-    fn check_releases(&self, obstacles: &mut Vec<Blocker>) {
+    fn check_releases(&self, blockers: &mut Vec<Blocker>) {
         let asked = self.asked.charts.keys();
         let unknown = asked.filter(|release| !self.releases.contains(*release));
-        obstacles.extend(unknown.map(|release| {
+        blockers.extend(unknown.map(|release| {
             let releases = self.releases.iter().copied();
             ContentBlocker::NoRelease {
                 release: release.clone(),
@@ -162,16 +162,16 @@ impl Resolving<'_> {
     }
 
     /// Adds a blocker for each release whose recorded values are lost, unless the request sets or discards them.
-    fn check_lost(&self, before: &ChartValues, obstacles: &mut Vec<Blocker>) {
+    fn check_lost(&self, before: &ChartValues, blockers: &mut Vec<Blocker>) {
         let is_kept = matches!(self.asked.before, ChosenBefore::Keep);
-        let standing = self.standing.filter(|_| is_kept);
-        let recorded = standing.map(|deployed| &deployed.charts);
+        let current = self.current.filter(|_| is_kept);
+        let recorded = current.map(|deployed| &deployed.charts);
         let is_lost = |release: &&ReleaseName| {
             let asked = self.asked.charts.get(*release);
             !before.contains_key(*release) && asked.is_none_or(|asked| !asked.unset_all)
         };
         let lost: BTreeSet<&ReleaseName> = recorded.into_iter().flatten().filter(is_lost).collect();
-        obstacles.extend(lost.into_iter().map(|release| {
+        blockers.extend(lost.into_iter().map(|release| {
             let release = release.clone();
             ContentBlocker::ValuesLost { release }.into()
         }));

@@ -325,7 +325,7 @@ impl<'a> WantedRights<'a> {
             self.add(*verb, objects, &mut needs);
         }
         if self.verbs.contains(&RightsVerb::Status) {
-            needs.standing(self.workloads()?.iter());
+            needs.unchanged_workloads(self.workloads()?.iter());
         }
         let recorded = self.recorded(&self.carried()?);
         if !recorded.is_empty() && self.verbs.contains(&RightsVerb::Deploy) {

@@ -26,12 +26,12 @@ use crate::records::visibility::{UnreadableParts, UnreadableScope};
 /// Never: rules have a JSON form.
 #[must_use]
 pub fn missing_rights<'a>(
-    obstacles: impl IntoIterator<Item = &'a Blocker>,
+    blockers: impl IntoIterator<Item = &'a Blocker>,
     id: &SolutionId,
     user: Option<&str>,
 ) -> Vec<Manifest> {
     let mut rules = PlacedRules::default();
-    let missing = obstacles.into_iter().filter_map(Blocker::missing_right);
+    let missing = blockers.into_iter().filter_map(Blocker::missing_right);
     rules.add_parts(missing.cloned());
     let rules = rules.all();
     // Applying a role replaces the role with the same name. The digest in the name keeps roles for earlier missing
@@ -69,19 +69,19 @@ pub async fn imported_for(
         .of_administrator(cluster, namespace, solution, version)
         .await?;
     let place = state.namespaces.first();
-    let mut obstacles = Vec::new();
+    let mut blockers = Vec::new();
     if place.is_none() {
         let unassigned = AdministratorTask::NamespaceUnassigned {
             namespace: namespace.clone(),
         };
-        obstacles.push(unassigned.into());
+        blockers.push(unassigned.into());
     }
     let record = state.record(solution, version);
     if sight.hides(&UnreadableScope::Version(solution.clone(), version.clone())) {
         let record = record::reference(solution, version);
-        obstacles.extend(missing_alone(cluster, namespace, &record).await?);
+        blockers.extend(missing_alone(cluster, namespace, &record).await?);
     } else if record.is_none() {
-        obstacles.push(Blocker::NotImported {
+        blockers.push(Blocker::NotImported {
             solution: solution.clone(),
             version: version.clone(),
         });
@@ -91,7 +91,7 @@ pub async fn imported_for(
             let site = state.site.held(Some(&place.environment))?;
             Ok((record.clone(), place.environment.clone(), site))
         }
-        _ => Err(check_free(obstacles, &[]).expect_err("one of both is missing")),
+        _ => Err(check_free(blockers, &[]).expect_err("one of both is missing")),
     }
 }
 
@@ -122,10 +122,10 @@ mod tests {
             right: "get /metrics".to_owned(),
             missing: Box::new(url),
         };
-        let mut obstacles: Vec<Blocker> = [&pods, &log, &nodes].map(Blocker::denied).into();
-        obstacles.push(granted);
+        let mut blockers: Vec<Blocker> = [&pods, &log, &nodes].map(Blocker::denied).into();
+        blockers.push(granted);
         let id: SolutionId = "shop-1.0.0".parse().unwrap();
-        let missing = |user| serde_json::to_value(missing_rights(&obstacles, &id, user)).unwrap();
+        let missing = |user| serde_json::to_value(missing_rights(&blockers, &id, user)).unwrap();
         let bound = missing(Some("alice"));
         let kinds: Vec<&str> = bound
             .as_array()

@@ -49,7 +49,7 @@ fn revision(number: u32) -> Value {
 }
 
 /// Returns the same revision as stored in the cluster.
-fn standing(number: u32) -> Value {
+fn stored_revision(number: u32) -> Value {
     let mut secret = revision(number);
     secret["metadata"]["uid"] = json!(format!("uid-{number}"));
     secret
@@ -301,14 +301,21 @@ fn nothing_is_deleted_but_the_object_that_was_planned_to_go() {
 #[test]
 fn helm_sees_no_revision_but_those_that_are_recorded() {
     let passage = passage();
-    assert!(passage.shows_revision(&standing(2)));
-    let mut planted = standing(2);
+    assert!(passage.shows_revision(&stored_revision(2)));
+    let mut planted = stored_revision(2);
     planted["data"]["release"] = json!("RVZJTA==");
-    let mut again = standing(2);
+    let mut again = stored_revision(2);
     again["metadata"]["uid"] = json!("another");
-    let mut status = standing(2);
+    let mut status = stored_revision(2);
     status["metadata"]["labels"]["status"] = json!("failed");
-    for secret in [standing(3), planted, again, status, json!({}), json!(null)] {
+    for secret in [
+        stored_revision(3),
+        planted,
+        again,
+        status,
+        json!({}),
+        json!(null),
+    ] {
         assert!(!passage.shows_revision(&secret), "{secret}");
     }
     let listed = format!("{SECRETS}?labelSelector=name%3Dweb%2Cowner%3Dhelm");
@@ -337,10 +344,10 @@ fn a_revision_is_noted_before_it_is_stored() {
     let Verdict::Store(noted, stored) = sent("PUT", &format!("{SECRET}2"), &changed) else {
         panic!("it is stored");
     };
-    assert!(noted.is(&standing(2)), "it may not be stored yet");
+    assert!(noted.is(&stored_revision(2)), "it may not be stored yet");
     changed["metadata"]["uid"] = json!("uid-2");
     assert!(noted.is(&changed) && stored == changed);
-    assert!(!noted.stored(None).is(&standing(2)));
+    assert!(!noted.stored(None).is(&stored_revision(2)));
 
     let other = |field: &str, value: Value| {
         let mut secret = revision(3);

@@ -23,7 +23,7 @@ use crate::model::error::Error;
 use crate::objects::changes::{PlannedField, PlannedObject};
 use crate::objects::diff::{self, live_digest};
 use crate::objects::finish::{HOOK, POLICY};
-use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::stored::StoredRelease;
 use crate::objects::releases::{MANAGER, Releasing};
 use crate::records::storage::read_all_if_allowed;
 
@@ -72,13 +72,13 @@ pub(crate) async fn uninstalled(
     solution: &SolutionName,
     release: &ReleaseEntry,
 ) -> Result<Uninstalled, Error> {
-    let standing = StandingRelease::find(cluster, &release.namespace, &release.name)
+    let stored = StoredRelease::find(cluster, &release.namespace, &release.name)
         .await?
         .filter(|found| found.is_of(solution, &release.revisions));
-    let Some(standing) = standing else {
+    let Some(stored) = stored else {
         return Ok(Uninstalled::default());
     };
-    let objects = sent(cluster, &standing.newest, release).await?;
+    let objects = sent(cluster, &stored.newest, release).await?;
     let (staying, going): (Vec<&Object>, Vec<&Object>) = objects
         .iter()
         .partition(|object| is_kept(object) || is_hook(object));
@@ -376,12 +376,12 @@ impl Releasing<'_> {
     pub(super) async fn drift(
         &self,
         known: Option<&ReleaseEntry>,
-        standing: Option<&StandingRelease>,
+        stored: Option<&StoredRelease>,
         sent: &[Object],
     ) -> Result<Vec<DriftedObject>, Error> {
         let recorded = known
-            .zip(standing)
-            .filter(|(known, standing)| standing.is_known(&known.revisions));
+            .zip(stored)
+            .filter(|(known, stored)| stored.is_known(&known.revisions));
         let Some((release, _)) = recorded else {
             return Ok(Vec::new());
         };

@@ -57,21 +57,21 @@ fn forbidden(objects: &[Object]) -> Vec<Blocker> {
 
 impl Releasing<'_> {
     /// Checks that a release contains nothing that an archive must not contain, in any namespace.
-    pub(super) fn check_allowed(&self, planned: &PlannedRelease, obstacles: &mut Vec<Blocker>) {
+    pub(super) fn check_allowed(&self, planned: &PlannedRelease, blockers: &mut Vec<Blocker>) {
         let environment = &self.place.environment;
-        obstacles.extend(forbidden(&planned.objects));
-        obstacles.extend(check_neighbours(self.state, environment, &planned.objects));
+        blockers.extend(forbidden(&planned.objects));
+        blockers.extend(check_neighbours(self.state, environment, &planned.objects));
     }
 
     /// Checks that the namespace of a release does not belong to another environment.
-    pub(super) fn check_namespace(&self, namespace: &Namespace, obstacles: &mut Vec<Blocker>) {
+    pub(super) fn check_namespace(&self, namespace: &Namespace, blockers: &mut Vec<Blocker>) {
         let mut others = self.state.namespaces.iter();
         let other = others.find(|record| {
             record.namespace == *namespace && record.environment != self.place.environment
         });
         if let Some(other) = other {
             let environment = other.environment.clone();
-            obstacles.push(Blocker::NamespaceTaken {
+            blockers.push(Blocker::NamespaceTaken {
                 namespace: namespace.clone(),
                 environment,
             });
@@ -85,7 +85,7 @@ impl Releasing<'_> {
         &self,
         planned: &mut PlannedRelease,
         written: &[Object],
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let manager = manager();
         let applied = planned.objects.iter().filter(|object| !is_hook(object));
@@ -116,7 +116,7 @@ impl Releasing<'_> {
             );
             if !is_coming {
                 let tried = changes::planned(object, trial, conflicts, &hidden);
-                obstacles.extend(tried.err().map(|obstacle| of_release(object, obstacle)));
+                blockers.extend(tried.err().map(|blocker| of_release(object, blocker)));
             }
         }
         Ok(())
@@ -127,7 +127,7 @@ impl Releasing<'_> {
         &self,
         planned: &PlannedRelease,
         definitions: &[Value],
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let mut unknown = Unknown::default();
         for object in undefined(&planned.objects, definitions) {
@@ -136,8 +136,8 @@ impl Releasing<'_> {
             }
         }
         let own = definitions_of(&planned.objects);
-        let found = unknown.obstacles(self.cluster, definitions, &own);
-        obstacles.extend(found.await?);
+        let found = unknown.blockers(self.cluster, definitions, &own);
+        blockers.extend(found.await?);
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Releasing<'_> {
     pub(super) async fn check_definitions(
         &self,
         planned: &PlannedRelease,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let definitions = planned
             .objects
@@ -167,9 +167,9 @@ impl Releasing<'_> {
             match crd::judge(version, wanted, &live, None, Users::Here) {
                 Ok(_) => {
                     let lost = losses::replaced(self.cluster, &live, wanted, version);
-                    obstacles.extend(lost.await?);
+                    blockers.extend(lost.await?);
                 }
-                Err(obstacle) => obstacles.push(obstacle),
+                Err(blocker) => blockers.push(blocker),
             }
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Releasing<'_> {
     pub(super) async fn check_spaces(
         &self,
         releases: &[PlannedRelease],
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let is_space = |object: &&Object| object.gvk().kind == "Namespace";
         let brought = releases
@@ -208,7 +208,7 @@ impl Releasing<'_> {
                         release,
                         namespace: namespace.to_owned(),
                     };
-                    obstacles.push(missing.into());
+                    blockers.push(missing.into());
                 }
             }
         }
@@ -220,7 +220,7 @@ impl Releasing<'_> {
     pub(super) async fn check_owners(
         &self,
         planned: &mut PlannedRelease,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let known = by_identity(&planned.before);
         let revision = planned.coming();
@@ -250,10 +250,10 @@ impl Releasing<'_> {
             if is_hook(object) {
                 match applied_objects::replaced(&live, was_hook, release, adopt) {
                     Ok(goes) => replaced.push(goes),
-                    Err(unfit) => obstacles.push(unfit),
+                    Err(unfit) => blockers.push(unfit),
                 }
             } else if let Err(unfit) = applied_objects::whose(&live, was_hook, release, adopt) {
-                obstacles.push(unfit);
+                blockers.push(unfit);
             }
         }
         planned.replaced = replaced;
@@ -263,8 +263,8 @@ impl Releasing<'_> {
 
 /// Returns the blocker for an object that Helm would apply. The hint to recreate the object is dropped, since Helm does
 /// not recreate objects.
-fn of_release(object: &Object, obstacle: Blocker) -> Blocker {
-    match obstacle {
+fn of_release(object: &Object, blocker: Blocker) -> Blocker {
+    match blocker {
         Blocker::Unfit(ContentBlocker::Immutable { why, .. }) => {
             ContentBlocker::ImmutableOfRelease {
                 object: Box::new(object.reference().clone()),

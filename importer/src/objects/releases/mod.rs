@@ -37,7 +37,7 @@ pub(crate) use self::applied_objects::{
 };
 pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
-use self::stored::StandingRelease;
+use self::stored::StoredRelease;
 pub use self::template_reads::accepts_reads;
 use crate::choices::parameters::Parameters;
 use crate::choices::redact::HiddenTexts;
@@ -216,13 +216,13 @@ impl Releasing<'_> {
         &self,
         charts: &[&PackagedChart],
         needed: impl Fn(&PackagedChart) -> bool,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Releases, Error> {
         let mut releases = Releases::default();
         if let Authority::Namespace(_) = self.asked.request.authority {
             if !charts.is_empty() {
                 let solution_id = self.asked.id.clone();
-                obstacles.push(AdministratorTask::CarriesObjects { solution_id }.into());
+                blockers.push(AdministratorTask::CarriesObjects { solution_id }.into());
             }
             return Ok(releases);
         }
@@ -237,7 +237,7 @@ impl Releasing<'_> {
                     .notes
                     .extend(doubtful(chart, &site.above(Map::new())));
             }
-            let planned = self.release(chart, needed(chart), obstacles).await?;
+            let planned = self.release(chart, needed(chart), blockers).await?;
             releases.all.extend(planned);
         }
         let stays = |old: &&ReleaseEntry| {
@@ -252,15 +252,15 @@ impl Releasing<'_> {
             .rev()
             .filter(|old| !stays(old))
         {
-            let standing = StandingRelease::find(self.cluster, &old.namespace, &old.name).await?;
-            let revisions = self.revisions(old, standing.as_ref(), obstacles);
+            let stored = StoredRelease::find(self.cluster, &old.namespace, &old.name).await?;
+            let revisions = self.revisions(old, stored.as_ref(), blockers);
             releases.departing.push(ReleaseEntry {
                 revisions,
                 ..old.clone()
             });
         }
         if releases.has_changes() {
-            releases.helm = program::chosen(self.asked, obstacles).await?;
+            releases.helm = program::chosen(self.asked, blockers).await?;
         }
         if let Some(helm) = releases.helm.clone()
             && releases.all.iter().any(PlannedRelease::changes)
@@ -274,11 +274,10 @@ impl Releasing<'_> {
                 let chart = charts.find(|chart| chart.release.name == planned.recorded.name);
                 if let Some(chart) = chart.filter(|_| planned.changes()) {
                     let there = self.capabilities(chart, earlier, &served);
-                    self.render(&helm, planned, chart, &there, obstacles)
-                        .await?;
+                    self.render(&helm, planned, chart, &there, blockers).await?;
                 }
             }
-            self.check_spaces(&releases.all, obstacles).await?;
+            self.check_spaces(&releases.all, blockers).await?;
         }
         Ok(releases)
     }
@@ -379,20 +378,18 @@ impl Releasing<'_> {
     fn revisions(
         &self,
         known: &ReleaseEntry,
-        standing: Option<&StandingRelease>,
-        obstacles: &mut Vec<Blocker>,
+        stored: Option<&StoredRelease>,
+        blockers: &mut Vec<Blocker>,
     ) -> Vec<RevisionEntry> {
         let solution = self.asked.id.name();
         let recorded = known.revisions.clone();
         let adopts = self.asked.request.allowed.adopt.objects == AdoptionPolicy::Allow;
-        let is_meant = |release: &&StandingRelease| adopts || release.is_of(solution, &recorded);
-        match standing.filter(|release| is_meant(release) && !release.is_known(&recorded)) {
+        let is_meant = |release: &&StoredRelease| adopts || release.is_of(solution, &recorded);
+        match stored.filter(|release| is_meant(release) && !release.is_known(&recorded)) {
             None => recorded,
-            Some(standing) if self.asked.request.accepted.contains(&standing.id()) => {
-                standing.as_it_is()
-            }
-            Some(standing) => {
-                obstacles.push(standing.unknown(known));
+            Some(stored) if self.asked.request.accepted.contains(&stored.id()) => stored.as_it_is(),
+            Some(stored) => {
+                blockers.push(stored.unknown(known));
                 recorded
             }
         }
@@ -403,38 +400,37 @@ impl Releasing<'_> {
         &self,
         chart: &PackagedChart,
         needed: bool,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<Option<PlannedRelease>, Error> {
         let release = &chart.release;
         let namespace = release.namespace_in(&self.place.namespace);
-        self.check_namespace(namespace, obstacles);
+        self.check_namespace(namespace, blockers);
         let site = self.values.get(&release.name).cloned().unwrap_or_default();
         let finish = self.finish(release);
         let coming = self.inputs(chart, &site, &finish, &[])?;
         let mut recorded = coming_entry(release, namespace, coming, needed);
-        let standing = StandingRelease::find(self.cluster, namespace, &release.name).await?;
-        let before = match &standing {
-            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
+        let stored = StoredRelease::find(self.cluster, namespace, &release.name).await?;
+        let before = match &stored {
+            Some(stored) => sent(self.cluster, &stored.newest, &recorded).await?,
             None => Vec::new(),
         };
         // The inputs include the site's choices that affect the current objects, which are only known now.
         recorded.inputs = self.inputs(chart, &site, &finish, &before)?;
         let known = self.before().release(namespace, &release.name);
-        recorded.revisions =
-            self.revisions(known.unwrap_or(&recorded), standing.as_ref(), obstacles);
-        let stands = standing.as_ref();
-        let stands =
-            stands.map(|release| release.stands(self.asked.id.name(), &recorded.revisions));
+        recorded.revisions = self.revisions(known.unwrap_or(&recorded), stored.as_ref(), blockers);
+        let state = stored
+            .as_ref()
+            .map(|release| release.state(self.asked.id.name(), &recorded.revisions));
         let adopt = self.asked.request.allowed.adopt.objects;
-        let step = match ReleaseStep::decide(release.strategy, adopt, &recorded, known, stands) {
+        let step = match ReleaseStep::decide(release.strategy, adopt, &recorded, known, state) {
             Ok(step) => step,
             Err(ReleaseConflict { release, revision }) => {
-                obstacles.push(ContentBlocker::ReleaseTaken { release, revision }.into());
+                blockers.push(ContentBlocker::ReleaseTaken { release, revision }.into());
                 return Ok(None);
             }
         };
         let drift = match step {
-            ReleaseStep::Keep => self.drift(known, standing.as_ref(), &before).await?,
+            ReleaseStep::Keep => self.drift(known, stored.as_ref(), &before).await?,
             _ => Vec::new(),
         };
         let step = if drift.is_empty() {
@@ -442,14 +438,14 @@ impl Releasing<'_> {
         } else {
             step.mending()
         };
-        let revision = standing.as_ref().map(StandingRelease::revision);
+        let revision = stored.as_ref().map(StoredRelease::revision);
         match step {
             ReleaseStep::Keep => recorded.revision = revision,
             ReleaseStep::Leave => recorded = known.cloned().unwrap_or(recorded),
             ReleaseStep::Change(_) => {}
         }
         let once = known.and_then(|entry| entry.revision);
-        let back = standing.and_then(|release| release.deployed(&recorded.revisions));
+        let back = stored.and_then(|release| release.deployed(&recorded.revisions));
         Ok(Some(PlannedRelease {
             recorded,
             timeout: timeout(release),

@@ -20,7 +20,7 @@ use crate::model::request::{Goal, HelmProgram, PlanRequest, Request, RequestCont
 /// the request.
 pub(crate) async fn chosen(
     asked: &PlanRequest<'_>,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<Option<Helm>, Error> {
     if let Some(helm) = asked.helm.get() {
         return Ok(Some(helm.clone()));
@@ -31,15 +31,15 @@ pub(crate) async fn chosen(
             Ok(included) => {
                 let content = content(asked, included).await?;
                 let scratch = scratch.clone();
-                started(move || content.copied(&scratch), &helm.turns, obstacles).await?
+                started(move || content.copied(&scratch), &helm.turns, blockers).await?
             }
             Err(unfit) => {
-                obstacles.push(unfit.into());
+                blockers.push(unfit.into());
                 None
             }
         }
     } else {
-        program(helm, obstacles).await?
+        program(helm, blockers).await?
     };
     Ok(found.map(|helm| asked.helm.get_or_init(|| helm).clone()))
 }
@@ -48,12 +48,12 @@ pub(crate) async fn chosen(
 pub(crate) async fn check(
     accepted: &AcceptedArchive,
     request: &Request,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<(), Error> {
     let has_charts = !accepted.manifest().spec.charts.is_empty();
     let is_deployed = matches!(request.goal, Goal::Deployed(_));
     if has_charts && is_deployed && !request.use_included_helm {
-        program(&request.context.helm, obstacles).await?;
+        program(&request.context.helm, blockers).await?;
     }
     Ok(())
 }
@@ -61,14 +61,14 @@ pub(crate) async fn check(
 /// Returns the site's program after checking its version, or adds a blocker.
 pub(crate) async fn program(
     asked: &HelmProgram,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<Option<Helm>, Error> {
     let Some(program) = asked.program.clone() else {
-        obstacles.push(ContentBlocker::NoHelm.into());
+        blockers.push(ContentBlocker::NoHelm.into());
         return Ok(None);
     };
     let at = |program: PathBuf| Helm::from_path(&program);
-    started(move || at(program), &asked.turns, obstacles).await
+    started(move || at(program), &asked.turns, blockers).await
 }
 
 /// Returns the archive's program for this machine. An unsigned one is not run. In a cluster, an unsigned archive only
@@ -146,7 +146,7 @@ async fn content(
 async fn started(
     start: impl FnOnce() -> Result<Helm, HelmError> + Send + 'static,
     turns: &Semaphore,
-    obstacles: &mut Vec<Blocker>,
+    blockers: &mut Vec<Blocker>,
 ) -> Result<Option<Helm>, Error> {
     let _turn = turns.acquire().await;
     let helm = tokio::task::spawn_blocking(start).await;
@@ -154,7 +154,7 @@ async fn started(
         Ok(helm) => Ok(Some(helm)),
         Err(error) => {
             let why = error.to_string();
-            obstacles.push(ContentBlocker::HelmUnusable { why }.into());
+            blockers.push(ContentBlocker::HelmUnusable { why }.into());
             Ok(None)
         }
     }

@@ -67,12 +67,12 @@ impl Releasing<'_> {
         planned: &mut PlannedRelease,
         chart: &PackagedChart,
         there: &Capabilities,
-        obstacles: &mut Vec<Blocker>,
+        blockers: &mut Vec<Blocker>,
     ) -> Result<(), Error> {
         let (_gate, rendering, rendered) = match self.read(helm, planned, chart, there).await? {
             Ok(done) => done,
             Err(unfit) => {
-                obstacles.push(unfit.into());
+                blockers.push(unfit.into());
                 return Ok(());
             }
         };
@@ -101,7 +101,7 @@ impl Releasing<'_> {
         planned.recorded.inputs =
             self.inputs(chart, &planned.site, &planned.finish, &planned.objects)?;
         let FinishProblems { missing, unfit } = problems;
-        obstacles.extend(unfit.into_iter().map(Blocker::from));
+        blockers.extend(unfit.into_iter().map(Blocker::from));
         if !missing.is_empty() {
             let values = self
                 .turned_on_by(planned, chart, &rendering, &missing)
@@ -113,14 +113,14 @@ impl Releasing<'_> {
                 images,
                 values,
             };
-            obstacles.push(unfit.into());
+            blockers.push(unfit.into());
         }
-        self.check_allowed(planned, obstacles);
-        self.check_kinds(planned, &there.definitions, obstacles)
+        self.check_allowed(planned, blockers);
+        self.check_kinds(planned, &there.definitions, blockers)
             .await?;
-        self.check_owners(planned, obstacles).await?;
-        self.check_definitions(planned, obstacles).await?;
-        self.try_objects(planned, &there.written, obstacles).await
+        self.check_owners(planned, blockers).await?;
+        self.check_definitions(planned, blockers).await?;
+        self.try_objects(planned, &there.written, blockers).await
     }
 
     /// Renders a release with the answers to the lookups that its templates may make. The proxy is returned and stays
@@ -300,13 +300,13 @@ impl Releasing<'_> {
         let before: Vec<&Object> = before.collect();
         let references: Vec<&ObjectRef> = before.iter().map(|object| object.reference()).collect();
         let live = read_all_if_allowed(self.cluster, &references).await?;
-        let standing = before
+        let existing = before
             .into_iter()
             .zip(live)
             .filter(|(_, live)| live.is_some());
         let sent =
             |(object, _): (&Object, _)| (object.reference().to_string(), object.as_value().clone());
-        Ok(standing.map(sent).collect())
+        Ok(existing.map(sent).collect())
     }
 
     /// Returns replica counts that were set by another client, such as an autoscaler, by the reference of the scaled object.

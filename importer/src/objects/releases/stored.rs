@@ -1,4 +1,4 @@
-//! The state of a release that Helm has stored in the cluster ([`StandingRelease`]): its revisions, and the manifests
+//! The state of a release that Helm has stored in the cluster ([`StoredRelease`]): its revisions, and the manifests
 //! of the newest one. A revision is trusted only if the inventory records it, since any user with write access to
 //! Secrets in the namespace can change it.
 
@@ -17,7 +17,7 @@ const ID_LENGTH: usize = 24;
 
 /// The stored state of a release.
 #[derive(Debug)]
-pub(crate) struct StandingRelease {
+pub(crate) struct StoredRelease {
     /// The newest revision, with its objects.
     pub(crate) newest: StoredRevision,
     /// The Secrets of all revisions, the newest one last.
@@ -33,7 +33,7 @@ struct RevisionSecret<'a> {
     secret: &'a Object,
 }
 
-impl StandingRelease {
+impl StoredRelease {
     /// Reads a release like [`Self::read`], but also returns none if the user may not read it. The missing right is
     /// reported together with the other rights.
     pub(crate) async fn find(
@@ -159,7 +159,7 @@ impl StandingRelease {
         .into()
     }
 
-    pub(crate) fn stands(&self, solution: &SolutionName, known: &[RevisionEntry]) -> ReleaseState {
+    pub(crate) fn state(&self, solution: &SolutionName, known: &[RevisionEntry]) -> ReleaseState {
         ReleaseState {
             revision: self.newest.revision,
             status: self.newest.status,

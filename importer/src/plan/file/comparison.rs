@@ -57,7 +57,7 @@ impl PlanSummary {
             target.map(|target| (&target.rights_gained, &target.rights_lost, &target.dangers));
         let registries = (&self.registry, &self.pull_registry, self.placement);
         let running = target.map(|target| &target.running);
-        let effects = target.map(|target| &target.beyond);
+        let effects = target.map(|target| &target.external_effects);
         let parameters = target.map(|target| &target.parameters);
         [
             ("the context", json!(self.context)),
@@ -173,8 +173,8 @@ impl PlanSummary {
         same.notes.clear();
         (same.bytes_to_push, same.images_present) = (0, 0);
         let target = same.target.as_mut();
-        if let Some(beyond) = target.and_then(|target| target.beyond.as_mut()) {
-            (beyond.accepted, beyond.again) = (true, false);
+        if let Some(external_effects) = target.and_then(|target| target.external_effects.as_mut()) {
+            (external_effects.accepted, external_effects.again) = (true, false);
         }
         let diffs: Vec<&str> = same.objects().map(|object| object.diff.as_str()).collect();
         json!({ "plan": same, "diffs": diffs }).to_string()

@@ -176,6 +176,6 @@ fn written(deployment: &Deployment, place: Option<&NamespaceRecord>) -> Result<V
         "objects": objects,
         "releases": deployment.change.inventory.releases,
         "cleanup": cleanup,
-        "beyond": deployment.beyond.lines,
+        "beyond": deployment.external_effects.lines,
     }))
 }

@@ -193,8 +193,8 @@ impl Ready<'_> {
 
 /// Returns the id of the effects outside of the environment, as a plan shows it.
 fn shown(summary: &PlanSummary) -> Option<&str> {
-    let beyond = summary.target.as_ref()?.beyond.as_ref()?;
-    Some(beyond.id.as_str())
+    let external_effects = summary.target.as_ref()?.external_effects.as_ref()?;
+    Some(external_effects.id.as_str())
 }
 
 /// Returns the uid that identifies a cluster.

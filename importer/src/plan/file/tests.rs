@@ -18,7 +18,7 @@ use crate::model::writer::{LeaseConflictPolicy, Verb, Writer};
 use crate::objects::changes::{AppliedObject, PlannedChart};
 use crate::objects::diff::live_digest;
 use crate::plan::file::*;
-use crate::plan::summary::{PlannedBeyond, PlannedTarget};
+use crate::plan::summary::{PlannedEffects, PlannedTarget};
 
 fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
     PlannedObject {
@@ -44,7 +44,7 @@ fn summary() -> PlanSummary {
             rights_gained: Vec::new(),
             rights_lost: Vec::new(),
             dangers: Vec::new(),
-            beyond: Some(PlannedBeyond {
+            external_effects: Some(PlannedEffects {
                 id: "1234".to_owned(),
                 accepted: true,
                 again: false,

@@ -1,5 +1,5 @@
 //! The status of a deployed Solution: its operator, and the sets and charts of its version. It is compared with the
-//! record of the namespace. The entry points are [`standing`] and [`readiness`].
+//! record of the namespace. The entry points are [`operator_status`] and [`readiness`].
 
 mod parts;
 
@@ -102,13 +102,13 @@ pub(crate) async fn readiness(
         return Ok(None);
     };
     let sight = &mut UnreadableParts::default();
-    let status = standing(cluster, state, space, solution, deployed, None, sight);
+    let status = operator_status(cluster, state, space, solution, deployed, None, sight);
     Ok(Some(status.await?))
 }
 
 /// Returns the status of a deployed Solution. `found` is its operator's Deployment, if the caller has listed it
 /// already.
-pub(crate) async fn standing(
+pub(crate) async fn operator_status(
     cluster: &Cluster,
     state: &ClusterState,
     space: &NamespaceRecord,

@@ -9,7 +9,7 @@ use schemas::{SolutionName, SolutionSpec, Strategy};
 
 use crate::limits::STORED_CHART;
 use crate::model::error::Error;
-use crate::objects::releases::stored::StandingRelease;
+use crate::objects::releases::stored::StoredRelease;
 use crate::objects::releases::{DriftedObject, applied, manager, sent};
 use crate::records::inventory;
 use crate::records::namespace_record::{DeployedSolution, NamespaceRecord};
@@ -247,26 +247,25 @@ async fn judged_release(
     strategy: Strategy,
 ) -> Result<JudgedRelease, Error> {
     let mut judged = JudgedRelease::default();
-    let standing = StandingRelease::find(cluster, &release.namespace, &release.name).await?;
-    let Some(standing) = standing else {
+    let stored = StoredRelease::find(cluster, &release.namespace, &release.name).await?;
+    let Some(stored) = stored else {
         judged.found = Some((Condition::Gone, format!("{release} is gone")));
         return Ok(judged);
     };
-    judged.once = (strategy == Strategy::BootstrapOnly).then(|| runs_of(release, &standing.newest));
+    judged.once = (strategy == Strategy::BootstrapOnly).then(|| runs_of(release, &stored.newest));
     let known = &release.revisions;
     let content = if known.is_empty() {
         Content::Unrecorded
-    } else if standing.is_known(known) {
+    } else if stored.is_known(known) {
         Content::Recorded
     } else {
         Content::Other
     };
-    judged.found = other_revision(release, strategy, standing.revision(), content);
+    judged.found = other_revision(release, strategy, stored.revision(), content);
     // A release that is installed once belongs to the site afterwards, which may change it.
-    let is_kept =
-        strategy == Strategy::Managed && standing.is_known(known) && judged.found.is_none();
+    let is_kept = strategy == Strategy::Managed && stored.is_known(known) && judged.found.is_none();
     let runs = |object: &Object| RUNNING.contains(&object.gvk().kind.as_str());
-    let mut looked = applied(&sent(cluster, &standing.newest, release).await?, release);
+    let mut looked = applied(&sent(cluster, &stored.newest, release).await?, release);
     looked.retain(|object| is_kept || runs(object));
     let references: Vec<&ObjectRef> = looked.iter().map(Object::reference).collect();
     let live = cluster.get_each(&references).await?;

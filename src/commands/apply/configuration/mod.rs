@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use importer::configuration::{ListedArchive, RemovalOutcome, SolutionRemoval, State};
-use importer::{Change, PlanSummary, Receipt, ShownImport};
+use importer::{Change, CheckedArchive, PlanSummary, Receipt, ShownImport};
 use schemas::{SolutionsConfiguration, limits};
 use validator::Report;
 
@@ -19,7 +19,7 @@ use super::Arguments;
 use crate::args::Output;
 use crate::commands::blocked::{ShownBlocker, refuse_plan};
 use crate::commands::change::change;
-use crate::commands::import::{self, CheckedArchive};
+use crate::commands::import::{self};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 use crate::terminal::agreed;
@@ -204,7 +204,7 @@ async fn remove(step: Step, removal: &SolutionRemoval, change: &Change<'_>) -> S
             notes: undone.notes,
             ..step
         },
-        Ok(RemovalOutcome::Left(obstacles)) => step.left(&obstacles),
+        Ok(RemovalOutcome::Left(blockers)) => step.left(&blockers),
         Err(error) => step.because(&error.into()),
     }
 }

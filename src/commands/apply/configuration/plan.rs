@@ -195,7 +195,7 @@ impl Planner<'_> {
         };
         let looked = import::preview(archive, request.clone(), reached);
         let planned = match Box::pin(looked).await {
-            Ok((planned, obstacles)) if obstacles.is_empty() => planned,
+            Ok((planned, blockers)) if blockers.is_empty() => planned,
             Ok((_, why)) => {
                 let outcome = Outcome::No;
                 return (step.refused(RefusedArchive { why, outcome }), None);
@@ -221,7 +221,7 @@ impl Planner<'_> {
             PlannedRemoval::Goes(objects) => {
                 (Step { objects, ..step }, Some(StepWork::Remove(removal)))
             }
-            PlannedRemoval::Left(obstacles) => (step.left(&obstacles), None),
+            PlannedRemoval::Left(blockers) => (step.left(&blockers), None),
         })
     }
 }
@@ -244,7 +244,7 @@ fn in_the_way(why: &StepSkipReason, action: StepAction) -> ShownBlocker {
             let message = format!("`{path}` contains the same version");
             ShownBlocker::new(message, "list one of the two")
         }
-        (StepSkipReason::Absent(obstacle), _) => ShownBlocker::from(obstacle),
+        (StepSkipReason::Absent(blocker), _) => ShownBlocker::from(blocker),
         (StepSkipReason::NotImported, _) => ShownBlocker::new(
             "its archive is rejected",
             "fix the cause, then run the same command again",

@@ -98,10 +98,10 @@ impl Step {
     }
 
     /// Returns the removal as skipped, because these blockers show that the resources are still in use.
-    pub(super) fn left(self, obstacles: &[Blocker]) -> Self {
+    pub(super) fn left(self, blockers: &[Blocker]) -> Self {
         Self {
             state: State::Left,
-            why: obstacles.iter().map(ShownBlocker::from).collect(),
+            why: blockers.iter().map(ShownBlocker::from).collect(),
             ..self
         }
     }

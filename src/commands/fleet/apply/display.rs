@@ -9,6 +9,7 @@ use std::time::Duration;
 use fleet::{FleetEvent, FleetProgress, MemberOutcome, MemberState};
 use importer::Event;
 use indicatif::MultiProgress;
+use registry::SentBytes;
 use schemas::ClusterName;
 use tokio::sync::watch::{Receiver, Sender};
 
@@ -16,7 +17,6 @@ use crate::args::Output;
 use crate::cluster::ClusterWait;
 use crate::commands::change_progress::HelmProgress;
 use crate::commands::cluster_events;
-use crate::commands::push_progress::SentBytes;
 use crate::events::{Push, PushReporter};
 use crate::interrupt::{self, FinishingGuard, UninterruptibleWork};
 use crate::progress_bar::{self, Waiting};

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::anyhow;
 use fleet::rollout::RequiredConsent;
 use importer::{
-    Blocker, CyclicPrerequisites, EnvironmentNamespace, Error, Event, FleetPart, NoLongerNeeding,
-    Plan, Ready, Request,
+    Blocker, CheckedArchive, CyclicPrerequisites, EnvironmentNamespace, Error, Event, FleetPart,
+    NoLongerNeeding, Plan, Ready, Request,
 };
 use kubernetes::Cluster;
 use schemas::{ClusterName, KubernetesName, PlacedVersion, Solution, SolutionName, WaveName};
@@ -24,7 +24,6 @@ use crate::commands::fleet::removal::{Departure, DeployedVersion};
 use crate::commands::fleet::source::{
     Deployable, DeployableEntry, DeployableSource, DeploymentPlace, Unplannable, in_order,
 };
-use crate::commands::import::CheckedArchive;
 use crate::failure::{self, Failure, Outcome};
 
 /// Plans one cluster.
@@ -111,7 +110,7 @@ async fn plan_departures(
         Vec::new()
     };
     for departure in last_first(leaving, &records)?.into_iter().chain(staying) {
-        let earlier = no_longer_needing(deployments, &departure.standing.placed.solution);
+        let earlier = no_longer_needing(deployments, &departure.version.placed.solution);
         let plan = Box::pin(foresee(departure, &earlier, cluster));
         deployments.push(plan.await?);
     }
@@ -140,8 +139,8 @@ async fn look(
     let mut plan = Plan::make(accepted, findings.clone(), &client, cluster, shown).await?;
     plan.give_up(&client).await;
     let (mut consent, mut why) = (None, Vec::new());
-    for obstacle in plan.obstacles() {
-        match obstacle {
+    for blocker in plan.blockers() {
+        match blocker {
             Blocker::NotAccepted { accept_id, things } => {
                 consent = Some(RequiredConsent {
                     id: accept_id.clone(),
@@ -185,13 +184,13 @@ async fn foresee(
     cluster: &Cluster,
 ) -> Result<DeploymentPlan, Failure> {
     let Departure {
-        standing,
+        version: deployed,
         note,
         removing,
     } = departure;
     let DeployedVersion {
         placed, namespace, ..
-    } = standing;
+    } = deployed;
     let mut plan = DeploymentPlan {
         placed,
         note,
@@ -211,8 +210,8 @@ async fn foresee(
             let planned = PlannedRemoval { namespace, undone };
             plan.work = Some(PlannedWork::Remove(RemovalWork { planned, removing }));
         }
-        Err(Error::Hindered(hindered)) => {
-            plan.blockers = hindered.obstacles.iter().map(ShownBlocker::from).collect();
+        Err(Error::Blocked(blocked)) => {
+            plan.blockers = blocked.blockers.iter().map(ShownBlocker::from).collect();
         }
         Err(error) => {
             let failure = Failure::from(error);
@@ -228,7 +227,7 @@ async fn foresee(
 /// Sorts departures in the reverse of the order in which they would be deployed.
 fn last_first(departures: Vec<Departure>, records: &[Record]) -> Result<Vec<Departure>, Failure> {
     let manifest = |departure: &Departure| {
-        let placed = &departure.standing.placed;
+        let placed = &departure.version.placed;
         let is_it =
             |record: &&Record| record.name == placed.solution && record.version == placed.version;
         records.iter().find(is_it).map(|record| &record.manifest)

@@ -65,7 +65,8 @@ pub(crate) struct ShownDeployment<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     removal: Option<&'a PlannedRemoval>,
     /// The blockers.
-    obstacles: &'a [ShownBlocker],
+    #[serde(rename = "obstacles")]
+    blockers: &'a [ShownBlocker],
 }
 
 /// Returns the plan in the form for programs.
@@ -87,7 +88,7 @@ pub(super) fn shown_plan<'a>(
         plan: PlannedWork::deployment(deployment)
             .map(|work| import::shown_plan(&work.planned, shown)),
         removal: PlannedWork::removal(deployment).map(|work| &work.planned),
-        obstacles: &deployment.blockers,
+        blockers: &deployment.blockers,
     };
     let member = |member: &'a PlannedMember| ShownMember {
         name: &member.name,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fleet::rollout::{self, RequiredConsent, RolloutWork};
 use fleet::{FleetChange, FleetFile, FleetJournal, FleetRevision, Members};
-use importer::{Event, Goal, PlanFile, PlanSummary, RemovalReport, Request};
+use importer::{CheckedArchive, Event, Goal, PlanFile, PlanSummary, RemovalReport, Request};
 use kubernetes::Cluster;
 use registry::Client;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use crate::commands::blocked::ShownBlocker;
 use crate::commands::fleet::arguments::{PlanFileMode, RolloutArguments};
 use crate::commands::fleet::journal::{GoneCluster, JournalFile, gone};
 use crate::commands::fleet::removal::{RemovalOptions, RemovalPolicy};
-use crate::commands::import::{CheckedArchive, PlanDetail};
+use crate::commands::import::PlanDetail;
 use crate::failure::{self, Failure};
 use crate::terminal::agreed;
 
@@ -165,9 +165,9 @@ impl RolloutWork for PlannedWork {
             return;
         };
         let target = work.planned.target.as_mut();
-        if let Some(beyond) = target.and_then(|target| target.beyond.as_mut()) {
-            beyond.accepted = true;
-            beyond.again = false;
+        if let Some(external_effects) = target.and_then(|target| target.external_effects.as_mut()) {
+            external_effects.accepted = true;
+            external_effects.again = false;
         }
         work.request.accepted.insert(required.id);
     }

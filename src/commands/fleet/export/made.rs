@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleet::FleetFile;
-use importer::{LeftSecret, RenderedManifest};
+use importer::{CheckedArchive, LeftSecret, RenderedManifest};
 use registry::{AddressError, CertificateAuthority, RepositoryPath};
 use schemars::JsonSchema;
 use schemas::{Digest, PlacedVersion, Tag, Version};
@@ -17,7 +17,6 @@ use super::plan::{DeploymentExport, ExportPlan, notes};
 use super::tools::{self, ArtifactSource, Consumer, GitOpsTool};
 use crate::args::Output;
 use crate::commands::blocked::ShownBlocker;
-use crate::commands::import::CheckedArchive;
 use crate::commands::push_progress;
 use crate::commands::render::show::{document, file_name};
 use crate::failure::Failure;
@@ -246,8 +245,8 @@ async fn images(made: &ExportedDeployment, output: Output) -> Result<(), Failure
         Ok(ready) => ready,
         Err(plan) => {
             plan.give_up(client).await;
-            let obstacle = plan.obstacles().first().cloned();
-            return obstacle.map_or(Ok(()), |obstacle| Err(store::Error::from(obstacle).into()));
+            let blocker = plan.blockers().first().cloned();
+            return blocker.map_or(Ok(()), |blocker| Err(store::Error::from(blocker).into()));
         }
     };
     push_progress::push(ready, client, output).await?;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use importer::{Handover, Overlap, RenderedManifests, SecretValues};
+use importer::{CheckedArchive, Handover, Overlap, RenderedManifests, SecretValues};
 use kubernetes::Cluster;
 use registry::{Client, RegistryAddress};
 use schemas::{Namespace, PlacedVersion, SolutionId, list_names};
@@ -14,7 +14,6 @@ use super::super::reading::ReadDeployment;
 use super::super::source::Deployable;
 use super::tools::GitOpsTool;
 use crate::commands::blocked::ShownBlocker;
-use crate::commands::import::CheckedArchive;
 use crate::failure::{self, Failure};
 
 /// Plans one deployment.
@@ -47,12 +46,12 @@ pub(super) async fn look(
     );
     let rendered = match Box::pin(rendered).await? {
         Ok(rendered) => rendered,
-        Err(obstacles) => return Ok(Err(obstacles.iter().map(ShownBlocker::from).collect())),
+        Err(blockers) => return Ok(Err(blockers.iter().map(ShownBlocker::from).collect())),
     };
     let request = push_request(rendered.placement, missing);
     let push = PushPlan::make(accepted, findings.clone(), &client, &request).await?;
     push.give_up(&client).await;
-    let mut why: Vec<ShownBlocker> = push.obstacles().iter().map(ShownBlocker::from).collect();
+    let mut why: Vec<ShownBlocker> = push.blockers().iter().map(ShownBlocker::from).collect();
     let (namespace, pull_registry) = (rendered.namespace.clone(), rendered.pull_registry.clone());
     let handover = rendered.hand_over()?.unwrap_or_else(|problems| {
         let told = problems.iter();
@@ -171,9 +170,9 @@ pub(super) fn notes(tool: GitOpsTool, plan: &ExportPlan) -> Vec<String> {
     };
     let hooks = format!("hooks {}", tool.hooks());
     let left = "not exported: hooks that run on removal or rollback".to_owned();
-    let beyond = "effects outside the environment".to_owned();
+    let outside = "effects outside the environment".to_owned();
     let notes = [
-        said(beyond, &handover.beyond),
+        said(outside, &handover.external_objects),
         said(hooks, &handover.hooks),
         said(left, &handover.left_hooks),
     ];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fleet::{FleetFile, Members};
 use importer::{
     Comparison, ComparisonBase, EnvironmentNamespace, Exceptions, FleetChoices, HeldSite,
-    PlannedObject, PullLogin, Target,
+    ImportedVersion, PlannedObject, PullLogin, Target,
 };
 use kubernetes::Cluster;
 use registry::{Client, RegistryAddress};
@@ -17,7 +17,7 @@ use super::super::file_source::compute;
 use super::deployment::{DeploymentState, DeploymentStatus};
 use crate::commands::blocked::ShownBlocker;
 use crate::commands::import::{self, ResolvedRegistry};
-use crate::commands::imported_version::{self, ImportedVersion};
+use crate::commands::imported_version::{self};
 use crate::failure::Failure;
 use crate::render;
 
@@ -184,8 +184,8 @@ async fn compare(
     let request = import::reader_request(target, images, Exceptions::default())?;
     let since = ComparisonBase::Deployed(namespace.clone());
     let compared = Comparison::make(&archive.accepted, cluster, request, &since).await?;
-    Ok(match compared.obstacles.first() {
-        Some(obstacle) => Err(obstacle.to_string()),
+    Ok(match compared.blockers.first() {
+        Some(blocker) => Err(blocker.to_string()),
         None => Ok(compared.objects),
     })
 }

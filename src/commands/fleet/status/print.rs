@@ -16,7 +16,7 @@ use super::{ClusterTurn, MemberObservation};
 use crate::args::{Output, choose};
 use crate::commands::blocked::ShownBlocker;
 use crate::commands::fleet::journal::GoneCluster;
-use crate::commands::fleet::removal::{entries, standing};
+use crate::commands::fleet::removal::{deployed_versions, entries};
 use crate::commands::fleet::{note_problem, worst};
 use crate::failure::{Failure, Outcome};
 use crate::render::{self, Row};
@@ -125,7 +125,7 @@ fn unlisted(
 ) -> Vec<UnlistedVersion> {
     // An environment may have the same deployment in multiple namespaces.
     let mut found: BTreeMap<PlacedVersion, bool> = BTreeMap::new();
-    for version in standing(spaces) {
+    for version in deployed_versions(spaces) {
         if !version.is_listed(entries) {
             let is_of = version.is_of(file);
             *found.entry(version.placed).or_default() |= is_of;

@@ -215,8 +215,8 @@ fn all(
     lines.part();
     if let Some(target) = &plan.target {
         lines.rights(target);
-        if let Some(beyond) = &target.beyond {
-            lines.beyond(beyond);
+        if let Some(external_effects) = &target.external_effects {
+            lines.external_effects(external_effects);
         }
     }
     if lines.is_full() {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use importer::{
-    LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedHelm, PlannedLaterPods,
+    LeftOpen, PlanSummary, PlannedDefault, PlannedEffects, PlannedHelm, PlannedLaterPods,
     PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget,
     SiteValue, TimeLimits, UnreadablePart,
 };
@@ -90,13 +90,13 @@ fn rights(target: &PlannedTarget) -> String {
 }
 
 fn consent(target: &PlannedTarget, has_id: bool) -> String {
-    let Some(beyond) = &target.beyond else {
+    let Some(found) = &target.external_effects else {
         return "not needed".to_owned();
     };
-    let effects = render::count(beyond.lines.len(), "effect");
-    let state = if beyond.accepted { "given" } else { "needed" };
-    let id = if has_id && !beyond.accepted {
-        format!(": `--accept {}`", beyond.id)
+    let effects = render::count(found.lines.len(), "effect");
+    let state = if found.accepted { "given" } else { "needed" };
+    let id = if has_id && !found.accepted {
+        format!(": `--accept {}`", found.id)
     } else {
         String::new()
     };
@@ -303,14 +303,14 @@ impl Lines {
     }
 
     /// Adds the effects outside the environment.
-    pub(super) fn beyond(&mut self, beyond: &PlannedBeyond) {
+    pub(super) fn external_effects(&mut self, effects: &PlannedEffects) {
         self.push("consent   effects outside the environment:");
-        if beyond.again {
+        if effects.again {
             self.push(format!(
                 "{INDENT}the earlier consent did not cover the content of these objects, so it is required again"
             ));
         }
-        for line in &beyond.lines {
+        for line in &effects.lines {
             let new = if line.new { "+" } else { " " };
             let danger = if line.danger { "!" } else { " " };
             self.push(format!("    {new}{danger} {}", line.text));
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn every_effect_that_needs_consent_is_shown() {
-        let beyond = json!({
+        let effects = json!({
             "id": "5d0c", "accepted": false, "again": true,
             "lines": [
                 { "text": "reads all Secrets", "new": true, "danger": true },
@@ -437,7 +437,7 @@ mod tests {
             ],
         });
         let mut lines = Lines::new(Detail::Brief);
-        lines.beyond(&serde_json::from_value(beyond).unwrap());
+        lines.external_effects(&serde_json::from_value(effects).unwrap());
         let expected = [
             "consent   effects outside the environment:",
             "      the earlier consent did not cover the content of these objects, so it is required again",

@@ -125,7 +125,7 @@ async fn serve(
     let mut hangup = signal(SignalKind::hangup()).map_err(Failure::unknown)?;
     let (mut judged, first) = look(judged, ValidationScope::First).await?;
     let first = first?.ok_or_else(|| Failure::usage("no archive is named"))?;
-    let shown = server.shelf();
+    let shown = server.handle();
     shown.put(first.content, first.left_out);
     log.listening(url);
     let looking = async {

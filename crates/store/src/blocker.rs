@@ -1,4 +1,4 @@
-//! Conditions in a registry that block a push or reading an archive ([`RegistryObstacle`]). The caller adds advice for
+//! Conditions in a registry that block a push or reading an archive ([`RegistryBlocker`]). The caller adds advice for
 //! the user.
 
 use registry::Refusal;
@@ -11,8 +11,8 @@ use crate::layout::PathLayout;
 /// A blocker at a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[schemars(title = "At a registry")]
-pub enum RegistryObstacle {
+#[schemars(rename = "RegistryObstacle", title = "At a registry")]
+pub enum RegistryBlocker {
     /// A repository rejects pushes.
     #[error("{words}")]
     PushRefused {
@@ -123,7 +123,7 @@ pub enum RegistryObstacle {
     /// Images cannot be served under their original names.
     #[error(transparent)]
     #[serde(untagged)]
-    Misplaced(#[from] MirrorObstacle),
+    Misplaced(#[from] MirrorBlocker),
 }
 
 /// The number of repositories that a message lists.
@@ -158,7 +158,7 @@ fn shorten_list(repositories: &[String]) -> String {
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[schemars(title = "Images with their original names")]
 #[schemars(rename = "Misplaced")]
-pub enum MirrorObstacle {
+pub enum MirrorBlocker {
     /// Images of one registry are below multiple prefixes, but its names can be rewritten in only one way.
     #[error(
         "images of {host} are in multiple places, but k3s rewrites the names of a registry in only one way: {places}",
@@ -228,22 +228,22 @@ mod tests {
                 "at most 1 level, but 5 names of the archive have more: a/b, c/d, e/f, and 2 more",
             ),
         ] {
-            let obstacle = RegistryObstacle::TooDeep {
+            let blocker = RegistryBlocker::TooDeep {
                 host: "r.test".to_owned(),
                 limit,
                 repositories: names.iter().map(ToString::to_string).collect(),
             };
             let expected = format!("r.test accepts repository names of {expected}");
-            assert_eq!(obstacle.to_string(), expected);
+            assert_eq!(blocker.to_string(), expected);
         }
     }
 
     #[test]
     fn a_misplaced_image_has_its_own_id_in_results() {
-        let obstacle = RegistryObstacle::from(MirrorObstacle::SameImageName {
+        let blocker = RegistryBlocker::from(MirrorBlocker::SameImageName {
             name: "app".to_owned(),
         });
-        let shown = serde_json::to_string(&obstacle).unwrap();
+        let shown = serde_json::to_string(&blocker).unwrap();
         assert_eq!(shown, r#"{"id":"same-image-name","name":"app"}"#);
     }
 }
