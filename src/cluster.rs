@@ -134,7 +134,8 @@ pub(crate) fn account(arguments: &ClusterArguments) -> Account {
     }
 }
 
-fn connect_options(arguments: &ClusterArguments) -> ConnectOptions {
+/// Returns the options to connect to the cluster that kubectl would.
+pub(crate) fn connect_options(arguments: &ClusterArguments) -> ConnectOptions {
     account_options(account(arguments))
 }
 

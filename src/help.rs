@@ -10,11 +10,12 @@ use crate::settings::SETTINGS;
 /// The commands in `solution --help`, grouped by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Publish", &["init", "pack", "sign", "keygen"]),
-    ("Verify", &["validate", "inspect", "compare", "archive"]),
+    ("Verify", &["validate", "inspect", "archive"]),
     (
         "Operate",
         &[
             "import", "deploy", "status", "diff", "history", "rollback", "undeploy", "delete",
+            "console",
         ],
     ),
     (

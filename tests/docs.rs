@@ -190,6 +190,7 @@ fn tests_that_the_documents_name_are_there() {
 fn tests_of_attacks_that_the_documents_name_are_there() {
     let mut tests = BTreeSet::new();
     for directory in [
+        "console",
         "crates",
         "importer",
         "packager",

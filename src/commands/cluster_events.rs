@@ -6,6 +6,7 @@ use kubernetes::{
     ApplyOutcome, AwaitedCondition, ObjectRef, ObjectStatus, Readiness, RestartOutcome,
 };
 use schemas::ClusterName;
+use webconsole::EventText;
 
 use super::change_progress::ChangeProgress;
 use crate::args::Output;
@@ -37,6 +38,15 @@ pub(super) fn show_event(
     if is_news && is_reported(event) {
         events::tell(cluster, event);
     }
+}
+
+/// Returns the text about an event for the console.
+pub(super) fn text_of(event: &Event) -> EventText {
+    if let Event::Waiting(held) = event {
+        return EventText::Lines(vec![format!("waiting: {}", failure::in_words(held))]);
+    }
+    let lines = || EventText::Lines(lines_of(event));
+    awaited_state(event).map_or_else(lines, EventText::Waiting)
 }
 
 /// Returns true if the event is reported to programs here. Events of a push are reported by the push itself.

@@ -11,6 +11,7 @@ mod checksums;
 mod cluster_events;
 mod compare;
 mod config;
+mod console;
 mod crds;
 mod delete;
 mod deploy;
@@ -82,6 +83,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Compare(arguments) => compare::run(&arguments, output),
         Command::Archive(command) => archive::run(&command, output),
         Command::Config(command) => config::run(&command, output),
+        Command::Console(arguments) => console::run(*arguments, output),
         Command::Crds(command) => crds::run(command, output),
         Command::Import(arguments) => setup::offer(import::run(&arguments, output), output),
         Command::Apply(arguments) => apply::run(&arguments, output),
@@ -221,6 +223,7 @@ pub(crate) enum Command {
     Apply(Box<apply::Arguments>),
     #[command(subcommand)]
     Config(config::Command),
+    Console(Box<console::Arguments>),
     Explain(explain::Arguments),
     Render(Box<render::Arguments>),
     Unimport(Box<delete::UnimportArguments>),

@@ -91,6 +91,20 @@ pub(crate) struct ShownStatus<'a> {
     is_selection: bool,
 }
 
+impl<'a> ShownStatus<'a> {
+    pub(super) fn new(status: &'a Status, is_selection: bool) -> Self {
+        Self {
+            versions: &status.versions,
+            environments: &status.environments,
+            operators: status.operators.iter().map(Hinted::of).collect(),
+            incomplete: &status.incomplete,
+            notes: &status.notes,
+            unseen: &status.unseen,
+            is_selection,
+        }
+    }
+}
+
 /// An operator, with a hint if it is not ready.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "HintedOperator")]
@@ -123,16 +137,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         metrics::text(&status).lines().for_each(render::result_line);
         return Ok(Outcome::Yes);
     }
-    let operators = status.operators.iter().map(Hinted::of);
-    let shown = ShownStatus {
-        versions: &status.versions,
-        environments: &status.environments,
-        operators: operators.collect(),
-        incomplete: &status.incomplete,
-        notes: &status.notes,
-        unseen: &status.unseen,
-        is_selection: arguments.is_selection(),
-    };
+    let shown = ShownStatus::new(&status, arguments.is_selection());
     render::result(output, &shown, show::show);
     Ok(Outcome::of_ready(status.is_ready()))
 }

@@ -377,6 +377,11 @@ impl Failure {
         chain.chain(self.reasons.iter().cloned()).collect()
     }
 
+    /// Returns the error, its causes and the next steps.
+    pub(crate) fn parts(&self) -> (String, Vec<String>, Vec<String>) {
+        (self.error.to_string(), self.causes(), self.hints.clone())
+    }
+
     /// Returns the failure of one item with its causes, in one line.
     pub(crate) fn in_one_line(&self) -> String {
         let error = std::iter::once(self.error.to_string());

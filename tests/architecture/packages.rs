@@ -115,11 +115,25 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
             "progress",
         ],
     ),
+    // It shows plans and applies them. It decides nothing.
+    (
+        "webconsole",
+        &[
+            "importer",
+            "kubernetes",
+            "progress",
+            "registry",
+            "schemas",
+            "store",
+            "validator",
+        ],
+    ),
     (
         "solution",
         &[
             "archive",
             "charts",
+            "webconsole",
             "kubernetes",
             "files",
             "fleet",
@@ -149,6 +163,7 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
 
 /// External crates that only one package may use directly.
 const ONLY: &[(&str, &[&str])] = &[
+    ("axum", &["webconsole"]),
     ("cel", &["fleet"]),
     ("clap", &["solution", "fixtures"]),
     ("clap_complete", &["solution"]),
@@ -160,6 +175,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("indicatif", &["solution"]),
     ("k8s-openapi", &["kubernetes", "example-operator"]),
     ("kube", &["kubernetes", "example-operator"]),
+    ("maud", &["webconsole"]),
     ("nix", &["mount"]),
     ("pkcs8", &["signing"]),
     ("reqwest", &["registry"]),

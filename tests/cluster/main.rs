@@ -25,6 +25,7 @@ mod cluster_job;
 mod configuration;
 mod conflicts;
 mod consent;
+mod console;
 mod definitions;
 mod delete;
 mod diff;

@@ -17,7 +17,7 @@ use crate::commands::import::show::ShownPlan;
 use crate::commands::registry::{check, export, login, mirrors, prune, serve, verify};
 use crate::commands::site::{self, rbac};
 use crate::commands::{
-    CreatedFile, Files, checksums, compare, config, diff, environment, explain, fleet,
+    CreatedFile, Files, checksums, compare, config, console, diff, environment, explain, fleet,
     history, init, inspect, keygen, pack, program, receipt, render, setup, sign, status,
     support_bundle, trust, validate,
 };
@@ -202,6 +202,8 @@ pub(super) fn add_site_verbs(all: &mut Results) {
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();
     all.verb("status", &[status]);
+    let console = &all.own::<console::StartedConsole>();
+    all.verb("console", &[console]);
     let version = &all.own::<program::ProgramVersion>();
     all.verb("version", &[version]);
     let bundle = &all.own::<support_bundle::WrittenBundle<'_>>();

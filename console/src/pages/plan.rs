@@ -1,0 +1,720 @@
+//! The forms that request a plan, the page that shows it, and its application.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use importer::{
+    AdoptionPolicy, Blocker, ChangeFilter, DeployedOperator, Downgrade, Error, Exceptions, Goal,
+    ParameterValues, PullLogin, Revision, RollbackTarget, ShownImport, Target, Unproved, Verb,
+};
+use kubernetes::{Cluster, ConflictPolicy};
+use maud::{Markup, html};
+use schemas::{
+    EnvironmentName, KubernetesName, Namespace, Parameter, ParameterType, SolutionName, Version,
+};
+use serde_json::{Value, json};
+use store::Record;
+
+use super::{links, plan_text, solutions};
+use crate::call::Call;
+use crate::forms::{CHART, Form, SET, UNSET, YAML};
+use crate::page::{Section, time};
+use crate::plans::{
+    DeletionPlan, DeployedPlace, DeploymentPlan, PlanKind, StoredPlan, UndeploymentPlan,
+    separate_blocked,
+};
+use crate::problem::Problem;
+use crate::reply::see_other;
+use crate::runs::Run;
+use crate::site::Site;
+use crate::state::Console;
+use crate::texts;
+
+/// The exceptions that a form offers, with the names of their fields.
+const EXCEPTIONS: [(&str, &str); 5] = [
+    ("downgrade", "Allow an older version than the running one"),
+    (
+        "adopt-objects",
+        "Adopt existing objects that belong to no Solution",
+    ),
+    (
+        "adopt-crds",
+        "Adopt existing CRDs that belong to no Solution",
+    ),
+    (
+        "conflicts",
+        "Take over fields that are owned by another field manager",
+    ),
+    ("unproved", "Deploy without a test pull of the image"),
+];
+
+/// The Solution in an environment that a path names.
+struct Place {
+    environment: EnvironmentName,
+    solution: SolutionName,
+}
+
+impl Place {
+    fn of(call: &Call) -> Result<Self, Problem> {
+        Ok(Self {
+            environment: call.name("environment", |name| texts::environment(name))?,
+            solution: call.name("solution", str::to_owned)?,
+        })
+    }
+
+    fn form(&self, verb: &str) -> String {
+        links::form(&self.environment, &self.solution, verb)
+    }
+
+    /// Returns the Solution in the namespaces of the environment.
+    async fn deployed(&self, site: &Site, cluster: &Cluster) -> Result<Deployed, Problem> {
+        let described = importer::describe_environment(cluster, &self.environment).await;
+        let described = described.map_err(|error| site.problem(error))?;
+        let namespaces = described
+            .namespaces
+            .iter()
+            .map(|space| space.namespace.clone());
+        let namespaces = namespaces.collect();
+        let all = described
+            .namespaces
+            .into_iter()
+            .flat_map(|space| space.operators);
+        let operators = all.filter(|deployed| deployed.operator.solution == self.solution);
+        Ok(Deployed {
+            namespaces,
+            operators: operators.collect(),
+        })
+    }
+}
+
+/// A Solution in the namespaces of an environment.
+struct Deployed {
+    namespaces: Vec<Namespace>,
+    operators: Vec<DeployedOperator>,
+}
+
+/// `GET /environments/{environment}/solutions/{solution}/deploy?version=&namespace=`
+pub(crate) async fn deploy_form(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+    let site = &console.site;
+    let place = Place::of(&call)?;
+    let cluster = site.cluster().await?;
+    let records = importer::records(&cluster).await;
+    let mut records = records.map_err(|error| site.problem(error))?;
+    records.retain(|record| record.name == place.solution);
+    records.sort_by(|one, other| other.version.cmp(&one.version));
+    let deployed = place.deployed(site, &cluster).await?;
+    let version = call.query.text("version");
+    let chosen = records
+        .iter()
+        .find(|record| version.is_none_or(|version| version == record.version.to_string()));
+    let chosen = chosen.ok_or_else(|| {
+        let version = version.unwrap_or_default();
+        Problem::not_found(texts::imported_version(&place.solution, version))
+    })?;
+    let namespace = call.query.text("namespace");
+    let namespace = deployed
+        .namespaces
+        .iter()
+        .find(|known| namespace.is_some_and(|namespace| namespace == known.as_str()));
+    let namespace = namespace.or(deployed.namespaces.first());
+    let here = deployed
+        .operators
+        .iter()
+        .find(|operator| Some(&operator.operator.namespace) == namespace);
+    let none = ParameterValues::new();
+    let current = here.map_or(&none, |here| &here.parameters);
+    let title = texts::deploy_to(&place.solution, &place.environment);
+    let body = || {
+        html! {
+            p { (texts::PLAN_FIRST) }
+            form method="get" .inline {
+                (version_field(&records, chosen))
+                (namespace_field(&deployed.namespaces, namespace, false))
+                button { (texts::REFRESH) }
+            }
+            form method="post" {
+                input type="hidden" name="version" value=(chosen.version);
+                @if let Some(namespace) = namespace {
+                    input type="hidden" name="namespace" value=(namespace);
+                }
+                h2 { (chosen.name) " " (chosen.version) }
+                (parameters(chosen, current))
+                (chart_values(chosen))
+                (pull_secret_field())
+                (exceptions())
+                button.primary { (texts::SHOW_PLAN) }
+            }
+        }
+    };
+    let json = || {
+        let versions: Vec<_> = records.iter().map(|record| &record.version).collect();
+        json!({
+            "versions": versions,
+            "namespaces": deployed.namespaces,
+            "parameters": chosen.manifest.spec.parameters,
+            "current": current,
+        })
+    };
+    Ok(call.visit.reply(Section::Environments, &title, body, json))
+}
+
+fn version_field(records: &[Record], chosen: &Record) -> Markup {
+    html! {
+        div.field {
+            label for="version" { (texts::VERSION) }
+            select id="version" name="version" {
+                @for record in records {
+                    option value=(record.version) selected[record.version == chosen.version] { (record.version) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the choice of a namespace. It is left out if there is none.
+fn namespace_field(namespaces: &[Namespace], chosen: Option<&Namespace>, all: bool) -> Markup {
+    html! {
+        @if namespaces.len() > 1 {
+            div.field {
+                label for="namespace" { (texts::NAMESPACE) }
+                select id="namespace" name="namespace" {
+                    @if all { option value="" { (texts::ALL_NAMESPACES) } }
+                    @for namespace in namespaces {
+                        option value=(namespace) selected[Some(namespace) == chosen] { (namespace) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a field for each parameter, and one for all of them as YAML.
+fn parameters(record: &Record, current: &ParameterValues) -> Markup {
+    let declared = &record.manifest.spec.parameters;
+    html! {
+        @if !declared.is_empty() {
+            fieldset {
+                legend { (texts::PARAMETERS) }
+                p.help { (texts::KEEP_VALUE) }
+                @for (name, parameter) in declared {
+                    (parameter_field(name.as_str(), parameter, current.get(name)))
+                }
+                details {
+                    summary { (texts::YAML_VALUES) }
+                    div.field {
+                        label for=(YAML) { (texts::YAML_VALUES) }
+                        p.help id="yaml-help" { (texts::YAML_HELP) }
+                        textarea id=(YAML) name=(YAML) rows="6" spellcheck="false" aria-describedby="yaml-help" {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn parameter_field(name: &str, parameter: &Parameter, current: Option<&Value>) -> Markup {
+    let (field, unset) = (format!("{SET}{name}"), format!("{UNSET}{name}"));
+    let help = format!("{field}-help");
+    html! {
+        div.field {
+            label for=(field) { (name) }
+            p.help id=(help) {
+                @if let Some(words) = &parameter.description { (words) " " }
+                @match current {
+                    Some(_) if parameter.sensitive => { (texts::CURRENT) " " (texts::SECRET_VALUE) }
+                    Some(value) => { (texts::CURRENT) " " code { (solutions::plain(value)) } }
+                    None => { (texts::DEFAULT) ": " (solutions::default(parameter)) }
+                }
+            }
+            (input(&field, &help, parameter))
+            @if current.is_some() {
+                label.box { input type="checkbox" name=(unset); " " (texts::USE_DEFAULT) }
+            }
+        }
+    }
+}
+
+/// Returns the input of a parameter. Without a choice, the current value is kept.
+fn input(field: &str, help: &str, parameter: &Parameter) -> Markup {
+    let booleans = [Value::Bool(true), Value::Bool(false)];
+    let values = match parameter.kind {
+        ParameterType::Boolean => &booleans[..],
+        _ => &parameter.values,
+    };
+    html! {
+        @if !values.is_empty() {
+            select id=(field) name=(field) aria-describedby=(help) {
+                option value="" { (texts::UNCHANGED) }
+                @for value in values { option { (solutions::plain(value)) } }
+            }
+        } @else {
+            @match parameter.kind {
+                ParameterType::Array | ParameterType::Object => {
+                    textarea id=(field) name=(field) rows="3" spellcheck="false" aria-describedby=(help) {}
+                }
+                ParameterType::Integer | ParameterType::Number => {
+                    input id=(field) name=(field) inputmode="decimal" autocomplete="off" aria-describedby=(help);
+                }
+                ParameterType::String | ParameterType::Boolean => {
+                    input id=(field) name=(field) autocomplete="off" aria-describedby=(help)
+                        type=[parameter.sensitive.then_some("password")];
+                }
+            }
+        }
+    }
+}
+
+fn chart_values(record: &Record) -> Markup {
+    html! {
+        @for chart in &record.manifest.spec.charts {
+            @let field = format!("{CHART}{}", chart.name);
+            details {
+                summary { (texts::chart_values(&chart.name)) }
+                div.field {
+                    label for=(field) { (texts::chart_values(&chart.name)) }
+                    p.help { (texts::CHART_VALUES_HELP) }
+                    textarea id=(field) name=(field) rows="8" spellcheck="false" {}
+                }
+            }
+        }
+    }
+}
+
+fn pull_secret_field() -> Markup {
+    html! {
+        details {
+            summary { (texts::PULL_SECRET) }
+            div.field {
+                label for="pull-secret" { (texts::PULL_SECRET) " (" (texts::OPTIONAL) ")" }
+                p.help id="pull-secret-help" { (texts::PULL_SECRET_HELP) }
+                input id="pull-secret" name="pull-secret" autocomplete="off" aria-describedby="pull-secret-help";
+            }
+        }
+    }
+}
+
+fn exceptions() -> Markup {
+    html! {
+        details {
+            summary { (texts::OPTIONS) }
+            p.help { (texts::OPTIONS_HELP) }
+            @for (name, words) in EXCEPTIONS {
+                label.box { input type="checkbox" name=(name); " " (words) }
+            }
+        }
+    }
+}
+
+/// Returns the exceptions that a form allows.
+fn allowed(form: &Form) -> Exceptions {
+    let adopt = |name| {
+        if form.is_checked(name) {
+            AdoptionPolicy::Allow
+        } else {
+            AdoptionPolicy::Refuse
+        }
+    };
+    let mut allowed = Exceptions::default();
+    allowed.adopt.objects = adopt("adopt-objects");
+    allowed.adopt.crds = adopt("adopt-crds");
+    if form.is_checked("downgrade") {
+        allowed.downgrade = Downgrade::Allow;
+    }
+    if form.is_checked("conflicts") {
+        allowed.conflicts = ConflictPolicy::Force;
+    }
+    if form.is_checked("unproved") {
+        allowed.unproved = Unproved::Allow;
+    }
+    allowed
+}
+
+/// `POST /environments/{environment}/solutions/{solution}/deploy`
+pub(crate) async fn plan_deployment(
+    console: Arc<Console>,
+    call: Call,
+) -> Result<Response, Problem> {
+    let site = &console.site;
+    let place = Place::of(&call)?;
+    let form = call.form()?;
+    let version: Version = form.required("version")?;
+    let namespace: Option<Namespace> = form.parsed("namespace")?;
+    let cluster = site.cluster().await?;
+    let imported = site
+        .imported(&cluster, &place.solution, Some(&version))
+        .await?;
+    let parameters = form.parameters(imported.archive.accepted.manifest())?;
+    let pull_secret: Option<KubernetesName> = form.parsed("pull-secret")?;
+    let pull_login = match pull_secret {
+        Some(name) => PullLogin::Secret(name),
+        None => (site.program.pull_login)(&imported.registry, &imported.pull_registry)?,
+    };
+    let goal = Goal::Deployed(Target {
+        environment: place.environment,
+        namespace,
+        pull_login,
+        parameters: Box::new(parameters),
+        fleet: None,
+    });
+    let mut request = site.request(&imported, goal)?;
+    (request.verb, request.allowed) = (Verb::Deploy, allowed(&form));
+    let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request)).await?;
+    let id = console.plans.add(PlanKind::Deployment(Box::new(plan)))?;
+    Ok(see_other(&links::plan(&id)))
+}
+
+/// `GET /environments/{environment}/solutions/{solution}/rollback?namespace=`
+pub(crate) async fn rollback_form(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+    let site = &console.site;
+    let place = Place::of(&call)?;
+    let filter = ChangeFilter {
+        solution: Some(place.solution.clone()),
+        environment: Some(place.environment.clone()),
+        ..ChangeFilter::default()
+    };
+    let cluster = site.cluster().await?;
+    let history = importer::history(&cluster, &filter).await;
+    let history = history.map_err(|error| site.problem(error))?;
+    let receipts = history.revisions.iter().map(|change| &change.receipt);
+    let deployments = receipts.filter_map(|receipt| {
+        let ran = receipt
+            .subject
+            .places
+            .iter()
+            .find_map(|place| place.to.as_ref())?;
+        Some((receipt.revision, receipt.at, &ran.version))
+    });
+    let deployments: Vec<_> = deployments.collect();
+    let title = texts::roll_back_in(&place.solution, &place.environment);
+    let body = || {
+        html! {
+            p { (texts::PLAN_FIRST) }
+            form method="post" {
+                @if let Some(namespace) = call.query.text("namespace") {
+                    input type="hidden" name="namespace" value=(namespace);
+                }
+                fieldset {
+                    legend { (texts::TARGET) }
+                    label.box { input type="radio" name="revision" value="" checked; " " (texts::BEFORE) }
+                    @for (revision, at, version) in &deployments {
+                        label.box {
+                            input type="radio" name="revision" value=(revision);
+                            " " (texts::REVISION) " " (revision) ": " (version) ", " (time(*at))
+                        }
+                    }
+                }
+                button.primary { (texts::SHOW_PLAN) }
+            }
+        }
+    };
+    let json = || json!({ "revisions": deployments.iter().map(|(revision, ..)| revision).collect::<Vec<_>>() });
+    Ok(call.visit.reply(Section::Environments, &title, body, json))
+}
+
+/// `POST /environments/{environment}/solutions/{solution}/rollback`
+pub(crate) async fn plan_rollback(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+    let site = &console.site;
+    let Place {
+        environment,
+        solution,
+    } = Place::of(&call)?;
+    let form = call.form()?;
+    let namespace: Option<Namespace> = form.parsed("namespace")?;
+    let to: Option<Revision> = form.parsed("revision")?;
+    let to = to.map_or(RollbackTarget::Before, RollbackTarget::Revision);
+    let cluster = site.cluster().await?;
+    let back = importer::way_back(&cluster, &solution, &environment, namespace.as_ref(), &to).await;
+    let back = back.map_err(|error| site.problem(error))?;
+    let imported = site
+        .imported(&cluster, &solution, Some(&back.version))
+        .await?;
+    let mut request = site.request(&imported, back.goal(&environment))?;
+    request.verb = Verb::Rollback;
+    request.allowed.downgrade = Downgrade::Allow;
+    let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request)).await?;
+    let id = console.plans.add(PlanKind::Deployment(Box::new(plan)))?;
+    Ok(see_other(&links::plan(&id)))
+}
+
+/// `GET /environments/{environment}/solutions/{solution}/undeploy`
+pub(crate) async fn undeploy_form(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+    let site = &console.site;
+    let place = Place::of(&call)?;
+    let cluster = site.cluster().await?;
+    let deployed = place.deployed(site, &cluster).await?;
+    let namespaces = deployed
+        .operators
+        .iter()
+        .map(|deployed| deployed.operator.namespace.clone());
+    let namespaces: Vec<_> = namespaces.collect();
+    let chosen = call.query.text("namespace");
+    let chosen = namespaces
+        .iter()
+        .find(|namespace| chosen.is_some_and(|chosen| chosen == namespace.as_str()));
+    let title = texts::undeploy_from(&place.solution, &place.environment);
+    let body = || {
+        html! {
+            p { (texts::UNDEPLOY_HELP) " " (texts::PLAN_FIRST) }
+            form method="post" action=(place.form("undeploy")) {
+                (namespace_field(&namespaces, chosen, true))
+                button.primary { (texts::SHOW_PLAN) }
+            }
+        }
+    };
+    Ok(call.visit.reply(
+        Section::Environments,
+        &title,
+        body,
+        || json!({ "namespaces": namespaces }),
+    ))
+}
+
+/// `POST /environments/{environment}/solutions/{solution}/undeploy`
+pub(crate) async fn plan_undeployment(
+    console: Arc<Console>,
+    call: Call,
+) -> Result<Response, Problem> {
+    let site = &console.site;
+    let Place {
+        environment,
+        solution,
+    } = Place::of(&call)?;
+    let namespace: Option<Namespace> = call.form()?.parsed("namespace")?;
+    let deployed = DeployedPlace {
+        solution,
+        environment,
+        namespace,
+    };
+    let cluster = site.cluster().await?;
+    let planned = site.change(&cluster, true, &|_| (), async |change| {
+        deployed.undeployment().carry_out(change).await
+    });
+    let shown = separate_blocked(planned.await?, site)?;
+    let plan = UndeploymentPlan { deployed, shown };
+    let id = console.plans.add(PlanKind::Undeployment(plan))?;
+    Ok(see_other(&links::plan(&id)))
+}
+
+fn gone() -> Problem {
+    Problem {
+        hints: vec![texts::PLAN_AGAIN.to_owned()],
+        ..Problem::with_status(StatusCode::NOT_FOUND, texts::GONE_PLAN)
+    }
+}
+
+/// `GET /plans/{plan}`
+pub(crate) async fn show(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+    let id: String = call.name("plan", str::to_owned)?;
+    let plan = console.plans.get(&id).ok_or_else(gone)?;
+    let program = &console.site.program;
+    let json = || match &plan.kind {
+        PlanKind::Deployment(plan) => (program.results.plan)(&plan.shown, &plan.blockers),
+        PlanKind::Undeployment(plan) => removal(&plan.shown),
+        PlanKind::EnvironmentDeletion(plan) => removal(&plan.shown),
+    };
+    let title = title(&plan);
+    let body = || plan_text::plan(&plan, program.explain.blocker);
+    Ok(call.visit.reply(Section::Environments, &title, body, json))
+}
+
+fn removal<T: serde::Serialize>(shown: &Result<T, Vec<Blocker>>) -> Value {
+    match shown {
+        Ok(shown) => serde_json::to_value(shown).unwrap_or_default(),
+        Err(blockers) => json!({ "obstacles": blockers }),
+    }
+}
+
+fn title(plan: &StoredPlan) -> String {
+    match &plan.kind {
+        PlanKind::Deployment(plan) => {
+            let environment = plan.shown.target.as_ref();
+            let environment = environment.map_or("", |target| target.environment.as_str());
+            let solution = &plan.shown.solution;
+            match plan.request.verb {
+                Verb::Rollback => texts::roll_back_in(solution, environment),
+                _ => texts::deploy_to(solution, environment),
+            }
+        }
+        PlanKind::Undeployment(plan) => {
+            let DeployedPlace {
+                solution,
+                environment,
+                ..
+            } = &plan.deployed;
+            texts::undeploy_from(solution, environment)
+        }
+        PlanKind::EnvironmentDeletion(plan) => texts::delete_environment(&plan.environment),
+    }
+}
+
+/// `POST /plans/{plan}/apply`
+pub(crate) async fn apply(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+    let form = call.form()?;
+    let id: String = call.name("plan", str::to_owned)?;
+    let plan = console.plans.get(&id).ok_or_else(gone)?;
+    if !plan_text::is_applicable(&plan) {
+        return Err(Problem::refused(texts::BLOCKED, Vec::new(), Vec::new()));
+    }
+    if let PlanKind::Deployment(deployment) = &plan.kind
+        && deployment.consent.is_some()
+        && form.text("consent") != deployment.consent.as_deref()
+    {
+        return Err(Problem::refused(texts::NO_CONSENT, Vec::new(), Vec::new()));
+    }
+    let plan = console.plans.take(&id).ok_or_else(gone)?;
+    let task = Arc::clone(&console);
+    let run = console.runs.start(title(&plan), |run| async move {
+        apply_stored(&task.site, &plan, &run).await
+    })?;
+    Ok(see_other(&links::run(&run.id)))
+}
+
+/// Applies a plan, if its effects are still those that were shown.
+async fn apply_stored(site: &Site, plan: &StoredPlan, run: &Run) -> Result<Value, Problem> {
+    let cluster = site.cluster().await?;
+    let tell = |event| run.take(&event, (site.program.explain.event)(&event));
+    let result = match &plan.kind {
+        PlanKind::Deployment(plan) => {
+            let mut request = plan.request.clone();
+            request.context = (site.program.context)()?;
+            request.accepted.extend(plan.consent.clone());
+            let import = ShownImport {
+                accepted: &plan.version.archive.accepted,
+                findings: &plan.version.archive.findings,
+                client: &plan.version.client,
+                request: &request,
+                plan: &plan.agreed,
+            };
+            let receipt = import.apply(&[], &cluster, &tell).await;
+            serde_json::to_value(receipt.map_err(|error| problem(site, error))?)
+        }
+        PlanKind::Undeployment(plan) => {
+            let Ok(shown) = &plan.shown else {
+                return Err(Problem::refused(texts::BLOCKED, Vec::new(), Vec::new()));
+            };
+            let removed = site.change(&cluster, false, &tell, async |change| {
+                plan.deployed
+                    .undeployment()
+                    .carry_out_as_shown(change, shown)
+                    .await
+            });
+            serde_json::to_value(removed.await?.map_err(|error| problem(site, error))?)
+        }
+        PlanKind::EnvironmentDeletion(plan) => {
+            let deleted = delete_environment(site, &cluster, plan, &tell).await?;
+            serde_json::to_value(deleted)
+        }
+    };
+    result.map_err(Problem::internal)
+}
+
+/// Returns the problem of a plan that was not applied. A plan that no longer holds is created again.
+fn problem(site: &Site, error: Error) -> Problem {
+    let is_changed = matches!(
+        error,
+        Error::Refused(Blocker::Changed { .. } | Blocker::NotAsShown { .. })
+    );
+    let problem = site.problem(error);
+    if is_changed {
+        return Problem {
+            hints: vec![texts::PLAN_AGAIN.to_owned()],
+            ..problem
+        };
+    }
+    problem
+}
+
+async fn delete_environment(
+    site: &Site,
+    cluster: &Cluster,
+    plan: &DeletionPlan,
+    tell: progress::ProgressSink<'_, importer::Event>,
+) -> Result<importer::DeletedEnvironment, Problem> {
+    let delete = async |dry_run| {
+        let deleted = site.change(cluster, dry_run, tell, async |change| {
+            importer::delete_environment(change, &plan.environment, plan.delete_resources).await
+        });
+        deleted.await?.map_err(|error| site.problem(error))
+    };
+    // The environment may have changed since the plan was shown.
+    if plan.shown.as_ref().ok() != Some(&delete(true).await?) {
+        let hints = vec![texts::PLAN_AGAIN.to_owned()];
+        return Err(Problem::refused(texts::CHANGED, Vec::new(), hints));
+    }
+    delete(false).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(declared: &Value, current: Option<&Value>) -> String {
+        let parameter = serde_json::from_value(declared.clone()).unwrap();
+        parameter_field("size", &parameter, current).into_string()
+    }
+
+    #[test]
+    fn a_parameter_has_a_field_of_its_type_with_a_label_and_its_current_value() {
+        let text = field(
+            &json!({"type": "integer", "default": 3, "description": "The <number>."}),
+            Some(&json!(5)),
+        );
+        assert!(
+            text.contains(r#"<label for="set.size">size</label>"#),
+            "{text}"
+        );
+        assert!(
+            text.contains("The &lt;number&gt;. Current value: <code>5</code>"),
+            "{text}"
+        );
+        assert!(text.contains(r#"inputmode="decimal""#), "{text}");
+        assert!(text.contains(r#"name="unset.size""#), "{text}");
+        let text = field(&json!({"type": "integer", "default": 3}), None);
+        assert!(text.contains("Default: <code>3</code>"), "{text}");
+        assert!(
+            !text.contains("unset."),
+            "there is no choice to discard: {text}"
+        );
+        let text = field(&json!({"type": "boolean", "default": true}), None);
+        let options = [
+            r#"<option value="">"#,
+            "<option>true</option><option>false</option>",
+        ];
+        assert!(options.iter().all(|option| text.contains(option)), "{text}");
+        let text = field(
+            &json!({"type": "string", "enum": ["a", "b"], "default": "a"}),
+            None,
+        );
+        assert!(
+            text.contains("<option>a</option><option>b</option>"),
+            "{text}"
+        );
+        let text = field(&json!({"type": "array", "default": []}), None);
+        assert!(text.contains("<textarea"), "{text}");
+    }
+
+    #[test]
+    fn no_sensitive_value_is_shown() {
+        let declared = json!({"type": "string", "sensitive": true, "default": "s3cret"});
+        for current in [None, Some(&json!("s3cret"))] {
+            let text = field(&declared, current);
+            assert!(!text.contains("s3cret"), "{text}");
+            assert!(text.contains(r#"type="password""#), "{text}");
+        }
+    }
+
+    #[test]
+    fn exceptions_are_allowed_only_if_their_box_is_checked() {
+        let of = |body: &str| allowed(&Form::parse(body.as_bytes()).unwrap());
+        assert_eq!(of(""), Exceptions::default());
+        let all = EXCEPTIONS.map(|(name, _)| format!("{name}=on")).join("&");
+        let mut expected = Exceptions::default();
+        expected.adopt.objects = AdoptionPolicy::Allow;
+        expected.adopt.crds = AdoptionPolicy::Allow;
+        expected.downgrade = Downgrade::Allow;
+        expected.conflicts = ConflictPolicy::Force;
+        expected.unproved = Unproved::Allow;
+        assert_eq!(of(&all), expected);
+    }
+}

@@ -1,0 +1,182 @@
+//! The HTTP server of the console: its routes, and the checks that precede every request.
+//!
+//! A request reaches a page only if it names this console as its host, does not come from another site, and belongs to
+//! a session. Only the login, the health check and the files of the program need no session.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tower_http::csrf::CsrfLayer;
+
+use crate::call::{sent, shown};
+use crate::pages::{environments, files, history, plan, run, session, solutions};
+use crate::problem::Problem;
+use crate::reply::Visit;
+use crate::state::Console;
+use crate::texts;
+
+/// The largest body of a form, in bytes.
+const FORM: usize = 256 * 1024;
+/// The content that pages may load. Nothing comes from another origin, and nothing is in the page itself.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Serves a console until the future is dropped. Running changes are then cancelled.
+///
+/// # Errors
+///
+/// Fails if connections can no longer be accepted.
+pub async fn serve(listener: TcpListener, console: Console) -> std::io::Result<()> {
+    let console = Arc::new(console);
+    let _ending = console.runs.cancel_on_drop();
+    axum::serve(listener, router(Arc::clone(&console))).await
+}
+
+/// Returns the routes with all checks.
+pub(crate) fn router(console: Arc<Console>) -> Router {
+    let pages = Router::new()
+        .route("/", get(session::home))
+        .route(
+            "/environments",
+            shown(environments::list).merge(sent(environments::create)),
+        )
+        .route("/environments/new", shown(environments::new))
+        .route("/environments/{environment}", shown(environments::show))
+        .route(
+            "/environments/{environment}/delete",
+            shown(environments::confirm_deletion).merge(sent(environments::plan_deletion)),
+        )
+        .route(
+            "/environments/{environment}/deploy",
+            shown(environments::choose),
+        )
+        .route(
+            "/environments/{environment}/solutions/{solution}/deploy",
+            shown(plan::deploy_form).merge(sent(plan::plan_deployment)),
+        )
+        .route(
+            "/environments/{environment}/solutions/{solution}/rollback",
+            shown(plan::rollback_form).merge(sent(plan::plan_rollback)),
+        )
+        .route(
+            "/environments/{environment}/solutions/{solution}/undeploy",
+            shown(plan::undeploy_form).merge(sent(plan::plan_undeployment)),
+        )
+        .route("/solutions", shown(solutions::list))
+        .route("/solutions/{solution}/{version}", shown(solutions::show))
+        .route(
+            "/solutions/{solution}/{version}/rights",
+            shown(solutions::rights),
+        )
+        .route("/plans/{plan}", shown(plan::show))
+        .route("/plans/{plan}/apply", sent(plan::apply))
+        .route("/runs", shown(run::list))
+        .route("/runs/{run}", shown(run::show))
+        .route("/runs/{run}/events", shown(run::events))
+        .route("/runs/{run}/cancel", sent(run::cancel))
+        .route("/history", shown(history::list))
+        .route("/history/{revision}", shown(history::show))
+        .route("/session", shown(session::show))
+        .route("/logout", sent(session::logout))
+        .route_layer(middleware::from_fn_with_state(
+            Arc::clone(&console),
+            check_session,
+        ));
+    let open = Router::new()
+        .route("/login", shown(session::login))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/assets/{name}", get(files::get));
+    pages
+        .merge(open)
+        .fallback(|| async { Problem::not_found(texts::PAGE) })
+        .method_not_allowed_fallback(|| async {
+            Problem::with_status(StatusCode::METHOD_NOT_ALLOWED, texts::OTHER_METHOD)
+        })
+        .with_state(Arc::clone(&console))
+        .layer(DefaultBodyLimit::max(FORM))
+        .layer(CsrfLayer::new().with_rejection_response(|_| {
+            Problem::with_status(StatusCode::FORBIDDEN, texts::OTHER_ORIGIN).into_response()
+        }))
+        .layer(middleware::from_fn(check_origin))
+        .layer(middleware::from_fn_with_state(console, check_host))
+        .layer(middleware::from_fn(finish))
+}
+
+/// Renders problems, and adds the headers that every response has.
+async fn finish(request: Request, next: Next) -> Response {
+    let visit = Visit::of(request.headers());
+    let mut response = next.run(request).await;
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        let headers = std::mem::take(response.headers_mut());
+        response = visit.problem(&problem);
+        response.headers_mut().extend(headers);
+    }
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Refuses requests by another host name, which a hostile site can point to a loopback address.
+async fn check_host(
+    State(console): State<Arc<Console>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    if !console.is_own_host(request.headers()) {
+        let status = StatusCode::MISDIRECTED_REQUEST;
+        return Err(Problem::with_status(status, texts::OTHER_HOST));
+    }
+    Ok(next.run(request).await)
+}
+
+/// Refuses changes whose origin is not known. Changes from another site are refused by [`CsrfLayer`].
+async fn check_origin(request: Request, next: Next) -> Result<Response, Problem> {
+    let headers = request.headers();
+    let is_known = headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site");
+    if !is_known && !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Err(Problem::with_status(
+            StatusCode::FORBIDDEN,
+            texts::NO_ORIGIN,
+        ));
+    }
+    Ok(next.run(request).await)
+}
+
+async fn check_session(
+    State(console): State<Arc<Console>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let id = console.session_id(request.headers());
+    if !id.is_some_and(|id| console.sessions.is_open(id, Instant::now())) {
+        let status = StatusCode::UNAUTHORIZED;
+        return Err(Problem {
+            hints: vec![console.site.program.explain.log_in.to_owned()],
+            ..Problem::with_status(status, texts::NOT_LOGGED_IN)
+        });
+    }
+    Ok(next.run(request).await)
+}
+
+#[cfg(test)]
+mod tests;
