@@ -114,6 +114,12 @@ impl Plans {
         (plan.made.elapsed() < LIFETIME).then(|| Arc::clone(plan))
     }
 
+    /// Stores a plan again that was taken and could not be applied.
+    pub(crate) fn put_back(&self, plan: Arc<StoredPlan>) {
+        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.push_back(plan);
+    }
+
     /// Removes a plan that is being applied, and returns it. Only the first of two requests gets it.
     pub(crate) fn take(&self, id: &str) -> Option<Arc<StoredPlan>> {
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,6 +34,11 @@ impl Visit {
         Self { wants_json }
     }
 
+    /// Returns true if the client prefers JSON.
+    pub(crate) fn wants_json(self) -> bool {
+        self.wants_json
+    }
+
     /// Returns the page, or the JSON if the client prefers it.
     pub(crate) fn reply(
         self,
@@ -43,9 +48,9 @@ impl Visit {
         json: impl FnOnce() -> Value,
     ) -> Response {
         if self.wants_json {
-            return as_json(StatusCode::OK, json());
+            return self::json(json());
         }
-        as_page(StatusCode::OK, page::page(section, title, &body()))
+        page(section, title, &body())
     }
 
     /// Returns a problem in the form that the client prefers.
@@ -64,6 +69,16 @@ impl<S: Sync> FromRequestParts<S> for Visit {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(Self::of(&parts.headers))
     }
+}
+
+/// Returns a page.
+pub(crate) fn page(section: Section, title: &str, body: &Markup) -> Response {
+    as_page(StatusCode::OK, page::page(section, title, body))
+}
+
+/// Returns a result of the program.
+pub(crate) fn json(value: Value) -> Response {
+    as_json(StatusCode::OK, value)
 }
 
 fn as_page(status: StatusCode, page: Markup) -> Response {

@@ -50,7 +50,7 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
             "/environments",
             shown(environments::list).merge(sent(environments::create)),
         )
-        .route("/environments/new", shown(environments::new))
+        .route("/new-environment", shown(environments::new))
         .route("/environments/{environment}", shown(environments::show))
         .route(
             "/environments/{environment}/delete",

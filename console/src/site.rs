@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use importer::{Error, Goal, HeldSite, ImportedVersion, Request};
 use kubernetes::Cluster;
 use schemas::{SolutionName, Version};
+use serde_json::Value;
 use store::Record;
 
 use crate::problem::Problem;
@@ -43,6 +44,13 @@ impl Site {
 
     fn known_cluster(&self) -> MutexGuard<'_, Option<Cluster>> {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the whole status of the site as the program's JSON result.
+    pub(crate) async fn status_json(&self) -> Result<Value, Problem> {
+        let status = importer::status(&self.cluster().await?, None).await;
+        let status = status.map_err(|error| self.problem(error))?;
+        Ok((self.program.results.status)(&status))
     }
 
     /// Converts an error of the importer to a problem with its causes and next steps.

@@ -59,6 +59,11 @@ pub(crate) const INCOMPLETE: &str = "Incomplete changes";
 pub(crate) const NOTES: &str = "Notes";
 pub(crate) const UNSEEN: &str = "Your permissions hide some objects";
 
+pub(crate) const FILTER: &str = "Filter by name or version";
+pub(crate) const APPLY_FILTER: &str = "Filter";
+pub(crate) const TABLE_PAGES: &str = "Pages of the table";
+pub(crate) const PREVIOUS_PAGE: &str = "Previous";
+pub(crate) const NEXT_PAGE: &str = "Next";
 pub(crate) const NO_SOLUTIONS: &str = "No Solution is imported yet.";
 pub(crate) const IMPORTED: &str = "Imported";
 pub(crate) const SIGNED_BY: &str = "Signed by";
@@ -210,6 +215,17 @@ pub(crate) fn imported_version(solution: impl Display, version: impl Display) ->
 
 pub(crate) fn rights_of(solution: impl Display, version: impl Display) -> String {
     format!("Rights of {solution} {version}")
+}
+
+pub(crate) fn rows(first: usize, last: usize, all: usize) -> String {
+    if all == 0 {
+        return "No row matches the filter.".to_owned();
+    }
+    format!("{first}–{last} of {all}")
+}
+
+pub(crate) fn environments(number: usize) -> String {
+    format!("{number} environments")
 }
 
 pub(crate) fn to(version: impl Display) -> String {

@@ -127,4 +127,4 @@ pub use status::site::{
     SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
 };
 pub use status::support::{SupportFile, SupportFiles, UnreadFile, support};
-pub use status::{Status, VersionStatus, environments, status};
+pub use status::{Overview, Status, VersionStatus, environments, overview, status};

@@ -1,5 +1,6 @@
 //! Environments: the list, one environment, and the forms that create and delete one.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -11,12 +12,13 @@ use maud::{Markup, html};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde_json::{Value, json};
 
+use super::listing::Listing;
 use super::{history, links, solutions};
 use crate::call::Call;
 use crate::page::{Section, Tone, facts, lines, link, state, table, text};
 use crate::plans::{DeletionPlan, PlanKind, separate_blocked};
 use crate::problem::Problem;
-use crate::reply::see_other;
+use crate::reply::{self, see_other};
 use crate::site::Site;
 use crate::state::Console;
 use crate::texts;
@@ -24,89 +26,132 @@ use crate::texts;
 /// `GET /environments`
 pub(crate) async fn list(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
     let site = &console.site;
+    if call.visit.wants_json() {
+        return Ok(reply::json(site.status_json().await?));
+    }
     let cluster = site.cluster().await?;
-    let status = importer::status(&cluster, None).await;
-    let status = status.map_err(|error| site.problem(error))?;
-    let json = || (site.program.results.status)(&status);
-    Ok(call.visit.reply(
-        Section::Environments,
-        texts::ENVIRONMENTS,
-        || overview(site, &status),
-        json,
-    ))
+    let overview = importer::overview(&cluster).await;
+    let mut overview = overview.map_err(|error| site.problem(error))?;
+    let places = places(&overview.status);
+    let listing = Listing::of("/environments", &call.query, places, Place::text);
+    // Only the operators on this page are read, so that a large site takes no longer than a small one.
+    let mut shown: BTreeMap<Namespace, BTreeSet<SolutionName>> = BTreeMap::new();
+    for place in &listing.rows {
+        let solutions = shown.entry(place.space.namespace.clone()).or_default();
+        solutions.extend(place.solution.iter().map(|(name, _)| name.clone()));
+    }
+    let read = overview.read_operators(&cluster, &shown).await;
+    read.map_err(|error| site.problem(error))?;
+    let body = self::overview(site, &overview.status, &listing);
+    let title = texts::ENVIRONMENTS;
+    Ok(reply::page(Section::Environments, title, &body))
 }
 
-fn overview(site: &Site, status: &Status) -> Markup {
-    let rows: Vec<_> = status
-        .environments
+/// A Solution in a namespace of an environment, or a namespace without a Solution.
+#[derive(Debug)]
+struct Place {
+    space: EnvironmentNamespace,
+    solution: Option<(SolutionName, Version)>,
+}
+
+impl Place {
+    /// Returns the text that a filter is compared with.
+    fn text(&self) -> String {
+        let Self { space, solution } = self;
+        let solution = solution.as_ref();
+        let solution =
+            solution.map_or_else(String::new, |(name, version)| format!("{name} {version}"));
+        format!("{} {} {solution}", space.environment, space.namespace)
+    }
+}
+
+/// Returns each Solution in each namespace, and the namespaces without a Solution.
+fn places(status: &Status) -> Vec<Place> {
+    let of_space = |space: &EnvironmentNamespace| {
+        let place = |solution| Place {
+            space: space.clone(),
+            solution,
+        };
+        let solutions = space.solutions.iter();
+        let with = solutions.map(|(name, version)| place(Some((name.clone(), version.clone()))));
+        let alone = space.solutions.is_empty().then(|| place(None));
+        with.chain(alone).collect::<Vec<_>>()
+    };
+    status.environments.iter().flat_map(of_space).collect()
+}
+
+fn overview(site: &Site, status: &Status, listing: &Listing<Place>) -> Markup {
+    let rows: Vec<_> = listing
+        .rows
         .iter()
-        .flat_map(|space| rows(site, space, status))
+        .map(|place| row(site, place, status))
         .collect();
-    let unseen: Vec<_> = status
-        .unseen
-        .iter()
+    let unseen = status.unseen.iter();
+    let unseen: Vec<_> = unseen
         .map(|part| texts::unreadable(&part.what, &part.right))
         .collect();
     html! {
-        @if rows.is_empty() {
+        @if listing.is_empty() {
             p { (texts::NO_ENVIRONMENTS) }
         } @else {
-            (table(
-                texts::ENVIRONMENTS,
-                [
-                    texts::ENVIRONMENT,
-                    texts::NAMESPACE,
-                    texts::SOLUTION,
-                    texts::VERSION,
-                    texts::PODS,
-                    texts::STATUS,
-                    texts::UPGRADE,
-                ],
-                &rows,
-            ))
+            (listing.filter_form())
+            (table(texts::ENVIRONMENTS, COLUMNS, &rows))
+            (listing.pages())
         }
-        p { a.button href="/environments/new" { (texts::CREATE_ENVIRONMENT) } }
+        p { a.button href="/new-environment" { (texts::CREATE_ENVIRONMENT) } }
         (incomplete(&status.incomplete))
         (lines(texts::NOTES, &status.notes))
         (lines(texts::UNSEEN, &unseen))
     }
 }
 
-/// Returns a row for each Solution in a namespace, or one row if there is none.
-fn rows(site: &Site, space: &EnvironmentNamespace, status: &Status) -> Vec<[Markup; 7]> {
+const COLUMNS: [&str; 7] = [
+    texts::ENVIRONMENT,
+    texts::NAMESPACE,
+    texts::SOLUTION,
+    texts::VERSION,
+    texts::PODS,
+    texts::STATUS,
+    texts::UPGRADE,
+];
+
+fn row(site: &Site, place: &Place, status: &Status) -> [Markup; 7] {
+    let Place { space, solution } = place;
     let environment = environment_link(&space.environment);
-    let operators = status.operators.iter();
-    let here = operators.filter(|operator| operator.namespace == space.namespace);
-    let row = |operator: &OperatorStatus| {
-        [
-            environment.clone(),
-            text(&space.namespace),
-            text(&operator.solution),
-            version_link(&operator.solution, &operator.version),
-            text(pods(operator)),
-            condition(site, operator, space.going),
-            upgrade_link(operator, &status.versions),
-        ]
+    let namespace = text(&space.namespace);
+    let Some((name, version)) = solution else {
+        let words = if space.going {
+            texts::BEING_DELETED
+        } else {
+            texts::NOTHING_DEPLOYED
+        };
+        let [solution, version, pods, upgrade] = [(); 4].map(|()| text("–"));
+        return [
+            environment,
+            namespace,
+            solution,
+            version,
+            pods,
+            text(words),
+            upgrade,
+        ];
     };
-    let rows: Vec<_> = here.map(row).collect();
-    if !rows.is_empty() {
-        return rows;
-    }
-    let words = if space.going {
-        texts::BEING_DELETED
-    } else {
-        texts::NOTHING_DEPLOYED
+    let mut operators = status.operators.iter();
+    let operator = operators
+        .find(|operator| operator.namespace == space.namespace && operator.solution == *name);
+    let (pods, condition) = match operator {
+        Some(operator) => (text(pods(operator)), condition(site, operator, space.going)),
+        None => (text("–"), text("–")),
     };
-    let [solution, version, pods, upgrade] = [(); 4].map(|()| text("–"));
-    vec![[
+    [
         environment,
-        text(&space.namespace),
-        solution,
-        version,
+        namespace,
+        text(name),
+        version_link(name, version),
         pods,
-        text(words),
-        upgrade,
-    ]]
+        condition,
+        upgrade_link(space, name, version, &status.versions),
+    ]
 }
 
 fn environment_link(environment: &EnvironmentName) -> Markup {
@@ -117,21 +162,22 @@ fn version_link(solution: &SolutionName, version: &Version) -> Markup {
     link(&links::version(solution, version), version)
 }
 
-/// Returns the link to upgrade to the newest imported version that is newer than the running one.
-fn upgrade_link(operator: &OperatorStatus, versions: &[VersionStatus]) -> Markup {
+/// Returns the link to upgrade to the newest imported version, if it is newer than the running one.
+fn upgrade_link(
+    space: &EnvironmentNamespace,
+    name: &SolutionName,
+    running: &Version,
+    versions: &[VersionStatus],
+) -> Markup {
     let records = versions.iter().map(|version| &version.record);
-    let newer = records
-        .filter(|record| record.name == operator.solution && record.version > operator.version);
-    let newest = newer.map(|record| &record.version).max();
-    let Some(newest) = newest else {
+    let newer = records.filter(|record| record.name == *name && record.version > *running);
+    let Some(newest) = newer.map(|record| &record.version).max() else {
         return text("–");
     };
-    let path = links::form(&operator.environment, &operator.solution, "deploy");
-    let namespace = &operator.namespace;
-    link(
-        &format!("{path}?version={newest}&namespace={namespace}"),
-        texts::to(newest),
-    )
+    let path = links::form(&space.environment, name, "deploy");
+    let namespace = &space.namespace;
+    let path = format!("{path}?version={newest}&namespace={namespace}");
+    link(&path, texts::to(newest))
 }
 
 fn pods(operator: &OperatorStatus) -> String {
@@ -293,7 +339,7 @@ pub(crate) async fn choose(console: Arc<Console>, call: Call) -> Result<Response
     ))
 }
 
-/// `GET /environments/new`
+/// `GET /new-environment`
 pub(crate) async fn new(_: Arc<Console>, call: Call) -> Result<Response, Problem> {
     let body = || {
         html! {

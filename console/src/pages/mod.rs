@@ -4,6 +4,7 @@ pub(crate) mod environments;
 pub(crate) mod files;
 pub(crate) mod history;
 mod links;
+mod listing;
 pub(crate) mod plan;
 mod plan_text;
 pub(crate) mod run;

@@ -563,10 +563,11 @@ pub(crate) async fn apply(console: Arc<Console>, call: Call) -> Result<Response,
         return Err(Problem::refused(texts::NO_CONSENT, Vec::new(), Vec::new()));
     }
     let plan = console.plans.take(&id).ok_or_else(gone)?;
-    let task = Arc::clone(&console);
-    let run = console.runs.start(title(&plan), |run| async move {
-        apply_stored(&task.site, &plan, &run).await
-    })?;
+    let (task, applied) = (Arc::clone(&console), Arc::clone(&plan));
+    let started = console.runs.start(title(&plan), |run| async move {
+        apply_stored(&task.site, &applied, &run).await
+    });
+    let run = started.inspect_err(|_| console.plans.put_back(plan))?;
     Ok(see_other(&links::run(&run.id)))
 }
 

@@ -3,33 +3,41 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use importer::{PlannedRight, VersionOutline, VersionStatus};
+use importer::{PlannedRight, Status, VersionOutline, VersionStatus};
 use maud::{Markup, html};
 use schemas::{Parameter, SolutionName, Version};
 use serde_json::Value;
 use store::Record;
 
 use super::links;
+use super::listing::Listing;
 use crate::call::Call;
+use crate::forms::Form;
 use crate::page::{Section, Tone, code, facts, link, state, table, text, time};
 use crate::problem::Problem;
+use crate::reply;
 use crate::site::Site;
 use crate::state::Console;
 use crate::texts;
 
+/// The largest number of environments that are named.
+const MOST_PLACES: usize = 5;
+
 /// `GET /solutions`
 pub(crate) async fn list(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
     let site = &console.site;
-    let cluster = site.cluster().await?;
-    let status = importer::status(&cluster, None).await;
-    let status = status.map_err(|error| site.problem(error))?;
-    let json = || (site.program.results.status)(&status);
-    Ok(call.visit.reply(
-        Section::Solutions,
-        texts::SOLUTIONS,
-        || versions(site, &status.versions),
-        json,
-    ))
+    if call.visit.wants_json() {
+        return Ok(reply::json(site.status_json().await?));
+    }
+    let status = status(site).await?;
+    let body = versions(site, &status.versions, &call.query);
+    Ok(reply::page(Section::Solutions, texts::SOLUTIONS, &body))
+}
+
+/// Returns the status of the site without its operators, which are not shown here.
+async fn status(site: &Site) -> Result<Status, Problem> {
+    let overview = importer::overview(&site.cluster().await?).await;
+    Ok(overview.map_err(|error| site.problem(error))?.status)
 }
 
 /// Returns the text for a site without Solutions.
@@ -37,24 +45,27 @@ pub(super) fn none(site: &Site) -> Markup {
     html! { p { (texts::NO_SOLUTIONS) " " (site.program.explain.import) } }
 }
 
-fn versions(site: &Site, versions: &[VersionStatus]) -> Markup {
-    let rows: Vec<_> = versions.iter().map(row).collect();
+fn versions(site: &Site, versions: &[VersionStatus], query: &Form) -> Markup {
+    let all = versions.iter().collect();
+    let listing = Listing::of("/solutions", query, all, |version: &&VersionStatus| {
+        format!("{} {}", version.record.name, version.record.version)
+    });
+    let rows: Vec<_> = listing.rows.iter().map(|version| row(version)).collect();
+    let titles = [
+        texts::SOLUTION,
+        texts::VERSION,
+        texts::SIGNED_BY,
+        texts::CRDS,
+        texts::DEPLOYED_IN,
+        texts::IMPORTED,
+    ];
     html! {
-        @if rows.is_empty() {
+        @if listing.is_empty() {
             (none(site))
         } @else {
-            (table(
-                texts::SOLUTIONS,
-                [
-                    texts::SOLUTION,
-                    texts::VERSION,
-                    texts::SIGNED_BY,
-                    texts::CRDS,
-                    texts::DEPLOYED_IN,
-                    texts::IMPORTED,
-                ],
-                &rows,
-            ))
+            (listing.filter_form())
+            (table(texts::SOLUTIONS, titles, &rows))
+            (listing.pages())
         }
     }
 }
@@ -84,11 +95,17 @@ fn signers(record: &Record) -> Markup {
     }
 }
 
+/// Returns links to the environments of a version. Many environments are a number, with a link to the list.
 fn places(version: &VersionStatus) -> Markup {
+    let environments = &version.environments;
     html! {
-        @if version.environments.is_empty() { (texts::NONE) }
-        @for environment in &version.environments {
-            (link(&links::environment(environment), environment)) " "
+        @if environments.is_empty() {
+            (texts::NONE)
+        } @else if environments.len() > MOST_PLACES {
+            @let path = format!("/environments?filter={}", version.record.name);
+            (link(&path, texts::environments(environments.len())))
+        } @else {
+            @for environment in environments { (link(&links::environment(environment), environment)) " " }
         }
     }
 }
@@ -99,9 +116,7 @@ pub(crate) async fn show(console: Arc<Console>, call: Call) -> Result<Response, 
     let missing = |_: &str| texts::VERSION_OF_PATH.to_owned();
     let name: SolutionName = call.name("solution", missing)?;
     let number: Version = call.name("version", missing)?;
-    let cluster = site.cluster().await?;
-    let status = importer::status(&cluster, None).await;
-    let status = status.map_err(|error| site.problem(error))?;
+    let status = status(site).await?;
     let mut found = status.versions.iter();
     let found =
         found.find(|version| version.record.name == name && version.record.version == number);

@@ -138,7 +138,7 @@ impl Browser {
 const PAGES: [&str; 16] = [
     "/",
     "/environments",
-    "/environments/new",
+    "/new-environment",
     "/environments/prod",
     "/environments/prod/delete",
     "/environments/prod/deploy",

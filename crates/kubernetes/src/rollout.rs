@@ -88,15 +88,16 @@ impl Cluster {
         Ok(view.map(|view| (view.deployment, view.state)))
     }
 
-    /// Returns the state of the rollout of every Deployment with certain labels, in all namespaces. Pods are inspected
-    /// only for incomplete rollouts.
+    /// Returns the state of the rollout of every Deployment with certain labels, in one namespace or in all. Pods are
+    /// inspected only for incomplete rollouts.
     pub async fn rollout_states(
         &self,
+        namespace: Option<&str>,
         selector: &Selector,
     ) -> Result<Vec<(Object, RolloutState)>, Error> {
         let kind = Gvk::new("apps/v1", "Deployment");
         let mut states = Vec::new();
-        for deployment in self.list(&kind, None, Some(selector)).await? {
+        for deployment in self.list(&kind, namespace, Some(selector)).await? {
             let view = self.rollout_view(deployment).await?;
             states.push((view.deployment, view.state));
         }

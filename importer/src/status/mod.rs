@@ -8,17 +8,19 @@ pub(crate) mod readiness;
 pub(crate) mod site;
 pub(crate) mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kubernetes::{Access, Cluster, Object, RolloutState, Selector};
 use planner::vocabulary as v;
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, Namespace, Version};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 use store::Record;
 
 use self::claims::{ClaimScope, claims};
 use self::readiness::{Condition, OperatorStatus, operator_status};
+use crate::limits;
 use crate::model::error::Error;
 use crate::objects::operator::operator_name;
 use crate::records::namespace_record::{EnvironmentNamespace, NamespaceRecord};
@@ -104,51 +106,123 @@ fn with_going(state: &ClusterState, labelled: &[Object]) -> Vec<EnvironmentNames
     state.namespaces.iter().map(namespace).collect()
 }
 
+/// A status without operators. They are read separately, because reading all of them takes most of the time of a
+/// status.
+#[derive(Debug)]
+pub struct Overview {
+    /// The status. It has the operators that have been read so far.
+    pub status: Status,
+    state: ClusterState,
+}
+
+/// Reads the status of a site without its operators, as far as the user's permissions allow. Nothing is written.
+pub async fn overview(cluster: &Cluster) -> Result<Overview, Error> {
+    let mut sight = UnreadableParts::default();
+    let mut overview = Overview::read(cluster, None, &mut sight).await?;
+    overview.status.unseen = sight.unseen();
+    Ok(overview)
+}
+
 /// Reads the status of one namespace or of all, as far as the user's permissions allow. Nothing is written.
 pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Status, Error> {
     let mut sight = UnreadableParts::default();
-    let mut state = sight.state(cluster, only).await?;
-    let (notes, labelled) = said(cluster, &state, only, &mut sight).await?;
-    if let Some(namespace) = only {
-        sight.own(cluster, namespace, &mut state).await?;
-    }
-    let mut operators = Vec::new();
+    let overview = Overview::read(cluster, only, &mut sight).await?;
     let mut found = match only {
-        None => found_at_once(cluster).await?,
+        None => found_in(cluster, None).await?,
         Some(_) => OperatorDeployments::new(),
     };
+    let Overview { mut status, state } = overview;
     for space in &state.namespaces {
-        for (solution, deployed) in &space.solutions {
-            let name = operator_name(solution.as_str());
-            let found = found.remove(&(space.namespace.to_string(), name));
-            let operator = operator_status(
-                cluster, &state, space, solution, deployed, found, &mut sight,
-            );
-            operators.push(operator.await?);
-        }
+        let solutions = space.solutions.keys();
+        let operators = operators_of(cluster, &state, space, solutions, &mut found, &mut sight);
+        status.operators.extend(operators.await?);
     }
-    let versions = state
-        .records
-        .iter()
-        .map(|record| version(&state, record))
-        .collect();
-    Ok(Status {
-        versions,
-        environments: with_going(&state, &labelled),
-        operators,
-        incomplete: incomplete(cluster, only, &sight).await?,
-        notes,
-        unseen: sight.unseen(),
-    })
+    status.unseen = sight.unseen();
+    Ok(status)
+}
+
+impl Overview {
+    async fn read(
+        cluster: &Cluster,
+        only: Option<&Namespace>,
+        sight: &mut UnreadableParts,
+    ) -> Result<Self, Error> {
+        let mut state = sight.state(cluster, only).await?;
+        let (notes, labelled) = said(cluster, &state, only, sight).await?;
+        if let Some(namespace) = only {
+            sight.own(cluster, namespace, &mut state).await?;
+        }
+        let versions = state.records.iter();
+        let status = Status {
+            versions: versions.map(|record| version(&state, record)).collect(),
+            environments: with_going(&state, &labelled),
+            operators: Vec::new(),
+            incomplete: incomplete(cluster, only, sight).await?,
+            notes,
+            unseen: Vec::new(),
+        };
+        Ok(Self { status, state })
+    }
+
+    /// Reads the operators of some Solutions, by their namespace. Multiple namespaces are read at the same time.
+    pub async fn read_operators(
+        &mut self,
+        cluster: &Cluster,
+        wanted: &BTreeMap<Namespace, BTreeSet<SolutionName>>,
+    ) -> Result<(), Error> {
+        let state = &self.state;
+        let read = async |space: &NamespaceRecord| {
+            let mut sight = UnreadableParts::default();
+            let mut found = found_in(cluster, Some(&space.namespace)).await?;
+            let solutions = wanted[&space.namespace].iter();
+            let operators = operators_of(cluster, state, space, solutions, &mut found, &mut sight);
+            Ok::<_, Error>((operators.await?, sight.unseen()))
+        };
+        let spaces = state.namespaces.iter();
+        let spaces = spaces.filter(|space| wanted.contains_key(&space.namespace));
+        let read = stream::iter(spaces.map(read)).buffered(limits::SIDE_BY_SIDE);
+        for (operators, unseen) in read.try_collect::<Vec<_>>().await? {
+            self.status.operators.extend(operators);
+            self.status.unseen.extend(unseen);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the operators of Solutions in a namespace. Solutions that are not deployed there are skipped.
+async fn operators_of<'a>(
+    cluster: &Cluster,
+    state: &ClusterState,
+    space: &NamespaceRecord,
+    solutions: impl Iterator<Item = &'a SolutionName>,
+    found: &mut OperatorDeployments,
+    sight: &mut UnreadableParts,
+) -> Result<Vec<OperatorStatus>, Error> {
+    let mut operators = Vec::new();
+    for solution in solutions {
+        let Some(deployed) = space.solutions.get(solution) else {
+            continue;
+        };
+        let name = operator_name(solution.as_str());
+        let found = found.remove(&(space.namespace.to_string(), name));
+        let operator = operator_status(cluster, state, space, solution, deployed, found, sight);
+        operators.push(operator.await?);
+    }
+    Ok(operators)
 }
 
 /// The Deployments of operators by namespace and name, each with the state of its rollout.
 type OperatorDeployments = BTreeMap<(String, String), (Object, RolloutState)>;
 
-/// Returns every Deployment with the label of a Solution. One request reads all of them, however many environments
-/// there are. Returns none if the user may only read single namespaces.
-async fn found_at_once(cluster: &Cluster) -> Result<OperatorDeployments, Error> {
-    let all = match cluster.rollout_states(&Selector::has(v::SOLUTION)).await {
+/// Returns every Deployment with the label of a Solution, in one namespace or in all. One request reads all of them,
+/// however many environments there are. Returns none if the user may not list them.
+async fn found_in(
+    cluster: &Cluster,
+    namespace: Option<&Namespace>,
+) -> Result<OperatorDeployments, Error> {
+    let namespace = namespace.map(Namespace::as_str);
+    let selector = Selector::has(v::SOLUTION);
+    let all = match cluster.rollout_states(namespace, &selector).await {
         Err(kubernetes::Error::Forbidden { .. }) => return Ok(OperatorDeployments::new()),
         all => all?,
     };
