@@ -40,6 +40,17 @@ pub(crate) const UPGRADE: &str = "Upgrade";
 pub(crate) const DESCRIPTION: &str = "Description";
 pub(crate) const OPTIONAL: &str = "optional";
 
+pub(crate) const READY: &str = "ready";
+pub(crate) const NOT_READY: &str = "not ready";
+pub(crate) const OTHER_VERSION: &str = "another version runs";
+pub(crate) const CHANGED_SINCE: &str = "changed since the deployment";
+pub(crate) const MISSING: &str = "missing";
+pub(crate) const UNKNOWN: &str = "unknown";
+pub(crate) const ALLOW_DOWNGRADE: &str = "Allow an older version than the running one";
+pub(crate) const ADOPT_OBJECTS: &str = "Adopt existing objects that belong to no Solution";
+pub(crate) const ADOPT_CRDS: &str = "Adopt existing CRDs that belong to no Solution";
+pub(crate) const TAKE_OVER: &str = "Take over fields that are owned by another field manager";
+pub(crate) const NO_PULL_TEST: &str = "Deploy without a test pull of the image";
 pub(crate) const NO_ENVIRONMENTS: &str = "There is no environment yet. An environment is a namespace, or several, in which Solutions run.";
 pub(crate) const CREATE_ENVIRONMENT: &str = "Create an environment";
 pub(crate) const CREATE: &str = "Create";

@@ -260,7 +260,7 @@ fn may_change(site: &Site) -> bool {
 }
 
 #[test]
-fn admission_that_refuses_is_an_blocker_and_later_an_incomplete_change() {
+fn admission_that_refuses_is_a_blocker_and_later_an_incomplete_change() {
     let site = site("outage-admission");
     for (objects, words, code) in [
         (REFUSES, "no change on fridays", 1),

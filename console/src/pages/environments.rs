@@ -191,12 +191,12 @@ fn pods(operator: &OperatorStatus) -> String {
 fn condition(site: &Site, operator: &OperatorStatus, is_going: bool) -> Markup {
     let (tone, words) = match operator.condition {
         _ if is_going => (Tone::Neutral, texts::BEING_DELETED),
-        Condition::Ready => (Tone::Good, "ready"),
-        Condition::NotReady => (Tone::Bad, "not ready"),
-        Condition::OtherVersion => (Tone::Bad, "another version runs"),
-        Condition::Changed => (Tone::Bad, "changed since the deployment"),
-        Condition::Gone => (Tone::Bad, "missing"),
-        Condition::Unseen => (Tone::Neutral, "unknown"),
+        Condition::Ready => (Tone::Good, texts::READY),
+        Condition::NotReady => (Tone::Bad, texts::NOT_READY),
+        Condition::OtherVersion => (Tone::Bad, texts::OTHER_VERSION),
+        Condition::Changed => (Tone::Bad, texts::CHANGED_SINCE),
+        Condition::Gone => (Tone::Bad, texts::MISSING),
+        Condition::Unseen => (Tone::Neutral, texts::UNKNOWN),
     };
     html! {
         (state(tone, words))

@@ -33,20 +33,11 @@ use crate::texts;
 
 /// The exceptions that a form offers, with the names of their fields.
 const EXCEPTIONS: [(&str, &str); 5] = [
-    ("downgrade", "Allow an older version than the running one"),
-    (
-        "adopt-objects",
-        "Adopt existing objects that belong to no Solution",
-    ),
-    (
-        "adopt-crds",
-        "Adopt existing CRDs that belong to no Solution",
-    ),
-    (
-        "conflicts",
-        "Take over fields that are owned by another field manager",
-    ),
-    ("unproved", "Deploy without a test pull of the image"),
+    ("downgrade", texts::ALLOW_DOWNGRADE),
+    ("adopt-objects", texts::ADOPT_OBJECTS),
+    ("adopt-crds", texts::ADOPT_CRDS),
+    ("conflicts", texts::TAKE_OVER),
+    ("unproved", texts::NO_PULL_TEST),
 ];
 
 /// The Solution in an environment that a path names.
