@@ -162,6 +162,16 @@ fn version_link(solution: &SolutionName, version: &Version) -> Markup {
     link(&links::version(solution, version), version)
 }
 
+/// Returns the newest imported version of a Solution, if it is newer than the running one.
+fn find_upgrade<'a>(
+    known: impl Iterator<Item = (&'a SolutionName, &'a Version)>,
+    name: &SolutionName,
+    running: &Version,
+) -> Option<&'a Version> {
+    let newer = known.filter(|(other, version)| *other == name && *version > running);
+    newer.map(|(_, version)| version).max()
+}
+
 /// Returns the link to upgrade to the newest imported version, if it is newer than the running one.
 fn upgrade_link(
     space: &EnvironmentNamespace,
@@ -170,8 +180,8 @@ fn upgrade_link(
     versions: &[VersionStatus],
 ) -> Markup {
     let records = versions.iter().map(|version| &version.record);
-    let newer = records.filter(|record| record.name == *name && record.version > *running);
-    let Some(newest) = newer.map(|record| &record.version).max() else {
+    let known = records.map(|record| (&record.name, &record.version));
+    let Some(newest) = find_upgrade(known, name, running) else {
         return text("–");
     };
     let path = links::form(&space.environment, name, "deploy");
@@ -273,10 +283,7 @@ fn solution(
 ) -> Markup {
     let operator = &deployed.operator;
     let (name, namespace) = (&operator.solution, &operator.namespace);
-    let newer = versions
-        .iter()
-        .filter(|(other, version)| *other == name && **version > operator.version);
-    let newest = newer.map(|(_, version)| *version).max();
+    let newest = find_upgrade(versions.iter().copied(), name, &operator.version);
     let form = |verb: &str| {
         format!(
             "{}?namespace={namespace}",
