@@ -19,6 +19,9 @@ readonly REGISTRY_PORT=5443
 readonly PUSH_REGISTRY=registry.admin.test:$REGISTRY_PORT
 readonly PULL_REGISTRY=registry.nodes.test:$REGISTRY_PORT
 
+# The OpenID Connect issuer whose ID tokens the API server accepts. Tests start it.
+readonly ISSUER=https://$NODE_IP:5556/dex
+
 say() { printf '%s\n' "$*" >&2; }
 
 fail() {

@@ -9,12 +9,30 @@ start_etcd() {
     --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "default=$peer"
 }
 
+# The issuer need not answer while the API server starts: it is asked again every ten seconds.
+write_authentication_config() {
+  cat >"$DIR/pki/authentication.yaml" <<YAML
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+jwt:
+- issuer:
+    url: $ISSUER
+    audiences: [solution-console]
+    certificateAuthority: |
+$(sed 's/^/      /' "$DIR/pki/dex-ca.crt")
+  claimMappings:
+    username: {claim: email, prefix: 'oidc:'}
+    groups: {claim: groups, prefix: 'oidc:'}
+YAML
+}
+
 # The request headers name an authority only because the other programs complain for ever when there is none.
 # It listens on every address of the sandbox, so that pods reach it at the address of the Service `kubernetes` too.
 # Nothing answers at the addresses of other Services: it asks the pods behind them, when a webhook or an APIService names one.
 # Priorities among its few clients would take a third of what it spends while it is idle.
 start_apiserver() {
   local pki=$DIR/pki
+  write_authentication_config
   start kube-apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 \
     --bind-address=0.0.0.0 --secure-port="$API_PORT" --advertise-address="$NODE_IP" --endpoint-reconciler-type=none \
     --tls-cert-file="$pki/kube-apiserver.crt" --tls-private-key-file="$pki/kube-apiserver.key" \
@@ -23,6 +41,7 @@ start_apiserver() {
     --requestheader-client-ca-file="$pki/cluster-ca.crt" --requestheader-allowed-names=front-proxy \
     --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group \
     --requestheader-extra-headers-prefix=X-Remote-Extra- \
+    --authentication-config="$pki/authentication.yaml" \
     --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --enable-aggregator-routing=true \
     --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file="$pki/service-accounts.key" --service-account-signing-key-file="$pki/service-accounts.key" \

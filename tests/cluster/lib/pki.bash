@@ -1,5 +1,6 @@
-# Keys, certificates and kubeconfigs, all made anew for every cluster: one authority for the cluster, another one for the
-# registry, which no machine trusts until it is told to. ECDSA, because making twelve RSA keys takes seconds.
+# Keys, certificates and kubeconfigs, all made anew for every cluster: one authority for the cluster, and one each for the
+# registry and the identity provider, which no machine trusts until it is told to. ECDSA, because making a dozen RSA keys
+# takes seconds.
 # shellcheck shell=bash
 
 new_key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1.key"; }
@@ -64,4 +65,6 @@ make_pki() (
   for client in admin kube-controller-manager kube-scheduler kubelet; do new_kubeconfig "$client"; done
   new_authority registry-ca
   new_certificate registry registry-ca /CN=registry serverAuth "DNS:${PUSH_REGISTRY%:*},DNS:${PULL_REGISTRY%:*}"
+  new_authority dex-ca
+  new_certificate dex dex-ca /CN=dex serverAuth "IP:$NODE_IP"
 )

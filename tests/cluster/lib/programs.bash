@@ -1,8 +1,9 @@
-# The programs of Kubernetes: built once out of the Go module proxy and kept outside the checkout under a name that
+# The programs of Kubernetes, and Dex: built once out of the Go module proxy and kept outside the checkout under a name that
 # says what they were built from, so that another version, another Go or another checkout never meets the wrong ones.
 # shellcheck shell=bash
 
 readonly K8S_MODULE=$CLUSTER_HOME/tools/k8s
+readonly DEX_MODULE=$CLUSTER_HOME/tools/dex
 readonly MONITORING_MODULE=$CLUSTER_HOME/tools/monitoring
 readonly GO_AT_LEAST=1.26.8
 
@@ -20,12 +21,22 @@ find_go() {
   return 1
 }
 
-# Where the programs are, or will be; fails when there is no Go to build them with.
-programs_dir() {
+# built_dir NAME MODULE: the directory of the programs of a module, built or not; fails if there is no Go to build them.
+built_dir() {
   local go key
   go=$(find_go) || return 1
-  key=$(sha256sum < <(cat "$K8S_MODULE/go.mod" "$K8S_MODULE/go.sum" && GOTOOLCHAIN=local "$go" version))
-  printf '%s' "$CACHE/k8s-${key:0:16}"
+  key=$(sha256sum < <(cat "$2/go.mod" "$2/go.sum" && GOTOOLCHAIN=local "$go" version))
+  printf '%s' "$CACHE/$1-${key:0:16}"
+}
+
+programs_dir() { built_dir k8s "$K8S_MODULE"; }
+
+dex_dir() { built_dir dex "$DEX_MODULE"; }
+
+# go_build MODULE PACKAGE LINKER_FLAGS DIR: builds a program of a module into a directory.
+go_build() {
+  (cd "$1" && CGO_ENABLED=0 GOTOOLCHAIN=local GOWORK=off GOFLAGS='' "$(find_go)" build -p 2 -mod=readonly -trimpath \
+    -buildvcs=false -ldflags "-s -w $3" -o "$4/" "$2")
 }
 
 kubernetes_version() { awk '$1 == "k8s.io/kubernetes" && $2 ~ /^v1\./ { print $2 }' "$K8S_MODULE/go.mod"; }
@@ -43,14 +54,12 @@ version_stamps() {
 
 # build_programs DIR: compiles into a directory beside it and renames, so that DIR is either complete or absent.
 build_programs() {
-  local dir=$1 partial=$1.partial go program
-  go=$(find_go)
+  local dir=$1 partial=$1.partial program
   rm -rf "$partial"
   mkdir -p "$partial"
   for program in kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do
     say "building $program (all five take 5 to 10 minutes of two cores the first time)"
-    (cd "$K8S_MODULE" && CGO_ENABLED=0 GOTOOLCHAIN=local GOWORK=off GOFLAGS='' "$go" build -p 2 -mod=readonly -trimpath \
-      -buildvcs=false -ldflags "-s -w $(version_stamps)" -o "$partial/" "k8s.io/kubernetes/cmd/$program")
+    go_build "$K8S_MODULE" "k8s.io/kubernetes/cmd/$program" "$(version_stamps)" "$partial"
   done
   [ "$("$partial/kube-apiserver" --version)" = "Kubernetes $(kubernetes_version)" ] || fail "the programs do not know their version"
   mv -T "$partial" "$dir"
@@ -61,6 +70,18 @@ build_missing_programs() {
   dir=$(programs_dir) || fail "no Go $GO_AT_LEAST or newer: run tests/cluster/install"
   [ -d "$dir" ] || build_programs "$dir"
   say "programs: $dir"
+}
+
+build_missing_dex() {
+  local dir partial
+  dir=$(dex_dir) || fail "no Go $GO_AT_LEAST or newer: run tests/cluster/install"
+  partial=$dir.partial
+  [ ! -d "$dir" ] || return 0
+  say 'building dex (5 minutes of two cores the first time)'
+  rm -rf "$partial"
+  mkdir -p "$partial"
+  go_build "$DEX_MODULE" github.com/dexidp/dex/cmd/dex '' "$partial"
+  mv -T "$partial" "$dir"
 }
 
 # Those definitions of the Prometheus operator that say what is collected, and what is made of it.
