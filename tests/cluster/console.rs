@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::common::Answer;
+use crate::curl::{self, Reply};
 use crate::site::{Site, eventually, variable};
 use crate::waiting::holder;
 
@@ -17,28 +18,6 @@ struct Browser<'a> {
     console: Child,
     /// The address of the console, without a path.
     url: String,
-}
-
-/// A reply to a browser.
-#[derive(Debug)]
-struct Reply {
-    status: String,
-    /// The path of a redirection.
-    location: String,
-    body: String,
-}
-
-impl Reply {
-    #[track_caller]
-    fn contains(&self, texts: &[&str]) {
-        for text in texts {
-            assert!(
-                self.body.contains(text),
-                "`{text}` is not in: {}",
-                self.body
-            );
-        }
-    }
 }
 
 impl<'a> Browser<'a> {
@@ -68,26 +47,8 @@ impl<'a> Browser<'a> {
     }
 
     fn send(&self, path: &str, more: &[&str]) -> Reply {
-        let jar = self.site.desk.path("cookies").display().to_string();
-        let form = ["--silent", "--show-error", "--max-time", "90"];
-        let cookies = ["--cookie", &jar, "--cookie-jar", &jar];
-        let facts = ["--write-out", "\n%{http_code} %{redirect_url}"];
-        let answer = Answer::from_command(
-            Command::new("curl")
-                .args(form)
-                .args(cookies)
-                .args(facts)
-                .args(more)
-                .arg(format!("{}{path}", self.url)),
-        );
-        assert_eq!(answer.code, 0, "{answer:?}");
-        let (body, facts) = answer.stdout.rsplit_once('\n').unwrap();
-        let (status, location) = facts.split_once(' ').unwrap();
-        Reply {
-            status: status.to_owned(),
-            location: location.to_owned(),
-            body: body.to_owned(),
-        }
+        let url = format!("{}{path}", self.url);
+        curl::fetch(&url, &self.site.desk.path("cookies"), more)
     }
 
     fn get(&self, path: &str) -> Reply {

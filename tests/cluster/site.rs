@@ -313,6 +313,11 @@ impl Site {
         create_account(&self.desk, name)
     }
 
+    /// Returns a kubeconfig that authenticates with a token.
+    pub(crate) fn kubeconfig_with_token(&self, name: &str, token: &str) -> String {
+        kubeconfig_with_token(&self.desk, name, token)
+    }
+
     /// Returns the specification of every object in a namespace, by kind and name, except events and terminating
     /// objects, such as the last pods of an earlier version.
     pub(crate) fn objects_in(&self, namespace: &str) -> BTreeMap<String, Value> {
@@ -430,12 +435,18 @@ fn roles(desk: &Desk, archive: &str, prefix: &str) -> Option<String> {
 
 /// Returns a kubeconfig of a ServiceAccount of the namespace `default`.
 fn create_account(desk: &Desk, name: &str) -> String {
+    let create = ["create", "token", name, "--duration=720h"];
+    let token = kubectl_in(desk, "default", &create).success();
+    kubeconfig_with_token(desk, name, token.trim())
+}
+
+/// Returns a kubeconfig that authenticates with a token.
+fn kubeconfig_with_token(desk: &Desk, name: &str, token: &str) -> String {
     let kubectl = |arguments: &[&str]| kubectl_in(desk, "default", arguments).success();
-    let token = kubectl(&["create", "token", name, "--duration=720h"]);
     let config = desk.path(&format!("{name}.kubeconfig"));
     std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
     let flag = format!("--kubeconfig={}", config.display());
-    let token = format!("--token={}", token.trim());
+    let token = format!("--token={token}");
     kubectl(&[&flag, "config", "set-credentials", name, &token]);
     let user = format!("--user={name}");
     kubectl(&[&flag, "config", "set-context", "--current", &user]);
