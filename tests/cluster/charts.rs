@@ -136,7 +136,7 @@ pub(crate) fn site(prefix: &str) -> Site {
     ];
     site.kubectl("default", &[&bind[..], &to].concat())
         .success();
-    site.create_environment("prod");
+    site.new_environment("prod");
     site
 }
 
@@ -393,14 +393,8 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let listed = helm(&site, &["list", "--output", "json"]).success();
     assert_eq!(listed.trim(), "[]");
-    eventually(
-        "nothing of the release is left but what its hook made",
-        || {
-            let left = difference(&before, &site.objects_in("prod"));
-            let is_hooks = |object: &str| object.contains("web-setup");
-            left.lines().all(is_hooks).then_some(())
-        },
-    );
+    // The hook's objects stay.
+    site.until_as_before("prod", &before, &["web-setup"]);
 }
 
 #[test]
@@ -841,11 +835,8 @@ fn what_needs_a_chart_comes_after_it_and_goes_before() {
             .unwrap_or_else(|| panic!("{words}: {told}"))
     };
     assert!(at("Cart prod/mine removed") < at("helm uninstalls release prod/web"));
-    eventually("nothing is left but what the hook made", || {
-        let left = difference(&before, &site.objects_in("prod"));
-        let is_hooks = |object: &str| object.contains("web-setup");
-        left.lines().all(is_hooks).then_some(())
-    });
+    // The hook's objects stay.
+    site.until_as_before("prod", &before, &["web-setup"]);
 }
 
 /// Returns the child of a process, once it exists.

@@ -1,7 +1,7 @@
 //! Cleanup Jobs of a Solution: they are applied and must complete before any object is deleted.
 
 use crate::releases::{import, pack};
-use crate::site::{Site, difference, eventually};
+use crate::site::{Site, eventually};
 
 const SETS: &str = "  manifests:
     - {name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}
@@ -64,8 +64,7 @@ fn undeploy(site: &Site, more: &[&str]) -> crate::common::Answer {
 #[test]
 fn what_cleans_up_is_done_before_anything_goes() {
     let site = Site::new("cleanup");
-    site.create_environment("prod");
-    let empty = site.objects_in("prod");
+    let empty = site.new_environment("prod");
     let broken = pack_with_cleanup(&site, "1.0.0", "serve");
     let planned = import(&site, &broken, &["--dry-run", "--details"]).success();
     let words =
@@ -105,11 +104,7 @@ fn what_cleans_up_is_done_before_anything_goes() {
     assert_eq!(undone["applied"], applied, "{undone}");
     // The Solution has no definitions.
     assert_eq!(undone["notes"], serde_json::json!([]), "{undone}");
-    eventually("nothing of the release is left", || {
-        difference(&empty, &site.objects_in("prod"))
-            .is_empty()
-            .then_some(())
-    });
+    site.until_as_before("prod", &empty, &[]);
     let kept = ["get", "configmaps,secrets", "--output=name"];
     let kept = site.kubectl("metalk8s-solutions", &kept).success();
     assert!(!kept.contains("carried"), "{kept}");
@@ -178,8 +173,7 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
 #[test]
 fn what_does_not_clean_up_can_be_left_out() {
     let site = Site::new("skipped");
-    site.create_environment("prod");
-    let empty = site.objects_in("prod");
+    let empty = site.new_environment("prod");
     let broken = pack_with_cleanup(&site, "1.0.0", "serve");
     import(&site, &broken, &[]).success();
     let failed = undeploy(&site, &[]);
@@ -192,11 +186,7 @@ fn what_does_not_clean_up_can_be_left_out() {
     assert!(refused.contains(words), "{refused}");
     let undone = undeploy(&site, &["--skip-remove-sets"]).success();
     assert!(undone.contains("are skipped: last"), "{undone}");
-    eventually("nothing of the release is left", || {
-        difference(&empty, &site.objects_in("prod"))
-            .is_empty()
-            .then_some(())
-    });
+    site.until_as_before("prod", &empty, &[]);
 }
 
 /// A claim for a copy of the data, which a cleanup Job may fill.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::charts;
 use crate::gate::Gate;
 use crate::releases::{import, pack};
-use crate::site::{Site, difference, eventually};
+use crate::site::Site;
 
 /// The operator: the example's server, which answers probes.
 const OPERATOR: &str = "  operator:
@@ -105,8 +105,7 @@ fn pods_before_request(
 #[test]
 fn an_operator_becomes_a_release_and_an_operator_again() {
     let site = Site::new("handover");
-    site.create_environment("prod");
-    let empty = site.objects_in("prod");
+    let empty = site.new_environment("prod");
     let first = pack(&site, "1.0.0", OPERATOR, RELEASE);
     import(&site, &first, &[]).success();
     assert_eq!(deployments(&site), ["shop-operator 1"]);
@@ -145,11 +144,7 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
 
     site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
         .success();
-    eventually("nothing of either form is left", || {
-        difference(&empty, &site.objects_in("prod"))
-            .is_empty()
-            .then_some(())
-    });
+    site.until_as_before("prod", &empty, &[]);
 }
 
 /// The operator is restored if the release does not become ready.

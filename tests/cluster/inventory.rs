@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::charts;
 use crate::gate::Gate;
-use crate::site::{Site, difference, eventually};
+use crate::site::Site;
 
 const RECORDS: &str = "metalk8s-solutions";
 const INVENTORY: &str = "configmap/carried.tenant.example";
@@ -71,8 +71,7 @@ fn remove_format(site: &Site, map: &str, key: &str) {
 #[test]
 fn records_of_the_time_before_formats_are_read_and_replaced() {
     let site = Site::new("former");
-    site.create_environment("tenant");
-    let empty = site.objects_in("tenant");
+    let empty = site.new_environment("tenant");
     site.import("1.0.0.iso", &INTO).success();
     let before = entries(&site);
     assert!(before.iter().all(|(_, uid)| !uid.is_empty()), "{before:?}");
@@ -94,11 +93,7 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
     }
     site.solution(&["undeploy", "--yes", "example", "-e", "tenant"])
         .success();
-    eventually("nothing of the operator is left", || {
-        difference(&empty, &site.objects_in("tenant"))
-            .is_empty()
-            .then_some(())
-    });
+    site.until_as_before("tenant", &empty, &[]);
 }
 
 /// Adds the release of a chart to the namespace's record, as programs did until format 3.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::common::Answer;
-use crate::site::{Site, consent_id, difference, eventually};
+use crate::site::{Site, consent_id, eventually};
 
 /// A release as it is published: a server with its configuration and Service, and a Job that runs once.
 const RELEASE: &str = "
@@ -116,8 +116,7 @@ pub(crate) fn pods(site: &Site, namespace: &str) -> BTreeMap<String, String> {
 #[test]
 fn a_release_runs_in_the_environments_namespace_and_goes_without_a_rest() {
     let site = Site::new("carried");
-    site.create_environment("prod");
-    let before = site.objects_in("prod");
+    let before = site.new_environment("prod");
     let first = pack(&site, "1.0.0", OWN, &release("hello", "one"));
 
     // All blockers are reported at once.
@@ -178,10 +177,7 @@ fn a_release_runs_in_the_environments_namespace_and_goes_without_a_rest() {
 
     site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
         .success();
-    eventually("nothing of the release is left", || {
-        let now = site.objects_in("prod");
-        difference(&before, &now).is_empty().then_some(())
-    });
+    site.until_as_before("prod", &before, &[]);
     let kept = site.kubectl(
         "metalk8s-solutions",
         &["get", "configmaps", "--output=name"],

@@ -332,6 +332,46 @@ impl Site {
         objects.filter(stays).map(named).collect()
     }
 
+    /// Creates an environment and returns its objects, as soon as they are exactly those of a new environment. Kubernetes
+    /// creates its own objects later than the namespace, and may still remove those of an earlier namespace of this name.
+    pub(crate) fn new_environment(&self, name: &str) -> BTreeMap<String, Value> {
+        const NEW: [&str; 4] = [
+            "ConfigMap kube-root-ca.crt",
+            "ConfigMap metalk8s-environment",
+            "Secret login",
+            "ServiceAccount default",
+        ];
+        self.create_environment(name);
+        eventually("the environment has only its own objects", || {
+            let found = self.objects_in(name);
+            found.keys().eq(&NEW).then_some(found)
+        })
+    }
+
+    /// Waits until a namespace has the same objects as before, except those whose names contain one of these texts.
+    #[track_caller]
+    pub(crate) fn until_as_before(
+        &self,
+        namespace: &str,
+        before: &BTreeMap<String, Value>,
+        except: &[&str],
+    ) {
+        let left = || {
+            let left = difference(before, &self.objects_in(namespace));
+            let is_left = |object: &&str| !except.iter().any(|text| object.contains(text));
+            left.lines().filter(is_left).map(str::to_owned).collect()
+        };
+        let end = Instant::now() + DEADLINE;
+        loop {
+            let left: Vec<String> = left();
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < end, "not as before in time: {left:?}");
+            std::thread::park_timeout(Duration::from_millis(200));
+        }
+    }
+
     /// Returns the specification of every object of the kinds that the program writes. A command that reports no change
     /// must not change it. Status and generated numbers are excluded, because controllers write them at any time.
     pub(crate) fn snapshot(&self) -> String {

@@ -236,12 +236,7 @@ fn operator_image(version: &str) -> String {
 #[test]
 fn solutions_in_one_namespace_leave_each_other_alone() {
     let site = Site::new("beside");
-    site.create_environment("both");
-    eventually("the default account is made", || {
-        let account = site.objects_in("both");
-        account.contains_key("ServiceAccount default").then_some(())
-    });
-    let empty = site.objects_in("both");
+    let empty = site.new_environment("both");
     for version in ["1.0.0", "1.1.0"] {
         pack_shop(&site, version);
     }
