@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::anyhow;
 use fleet::FleetFile;
 use importer::{LeaseConflictPolicy, Seal, Writer};
-use kubernetes::{Account, Cluster, ConnectOptions, Error, HeldLeases, HolderCheck, WaitOutcome};
+use kubernetes::{
+    Account, Cluster, ConnectOptions, Error, HeldLeases, HolderCheck, Identity, WaitOutcome,
+};
 use schemars::JsonSchema;
 use schemas::{ClusterName, PayloadType};
 use serde::Serialize;
@@ -142,6 +144,7 @@ pub(crate) fn connect_options(arguments: &ClusterArguments) -> ConnectOptions {
 fn account_options(account: Account) -> ConnectOptions {
     ConnectOptions {
         account,
+        identity: Identity::Account,
         timeout: REQUEST,
         listener: render::request_listener(),
         clock: environment::clock,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use kubernetes::{Account, Cluster, ConnectOptions, ForwardedRequest};
+use kubernetes::{Account, Cluster, ConnectOptions, ForwardedRequest, Identity};
 use progress::Listener;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -104,6 +104,7 @@ impl Api {
                 paths: vec![kubeconfig],
                 context: None,
             },
+            identity: Identity::Account,
             timeout: TIMEOUT,
             listener: Listener::default(),
             clock: || SystemTime::UNIX_EPOCH,

@@ -3,7 +3,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HOST, LOCATION, SET_COOKIE};
 use http_body_util::BodyExt as _;
 use importer::{Blocker, Error};
-use kubernetes::{Account, ConnectOptions};
+use kubernetes::{Account, ConnectOptions, Identity};
 use progress::Listener;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -44,6 +44,7 @@ fn program() -> Program {
                 paths: vec!["/nonexistent/kubeconfig".into()],
                 context: None,
             },
+            identity: Identity::Account,
             timeout: std::time::Duration::from_secs(1),
             listener: Listener::default(),
             clock: || std::time::SystemTime::UNIX_EPOCH,

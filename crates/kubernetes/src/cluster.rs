@@ -3,10 +3,11 @@
 //! and no request is repeated. The modules below connect, send requests, look up kinds and forward requests of other
 //! programs.
 
+mod certificate;
 pub(crate) mod connect;
 pub(crate) mod discovery;
 pub(crate) mod forward;
-mod identity;
+pub(crate) mod identity;
 pub(crate) mod request;
 
 use std::collections::BTreeMap;

@@ -47,6 +47,7 @@ pub use ::tls::CertificateReason;
 pub use cluster::connect::{Account, ConnectOptions};
 pub use cluster::discovery::ServedKind;
 pub use cluster::forward::{ForwardedRequest, ForwardedResponse};
+pub use cluster::identity::{BearerToken, Identity, ImpersonatedUser, InvalidToken};
 pub use cluster::{Cluster, ServerVersion};
 pub use error::{Error, FieldConflict, HeldLease, Source};
 pub use failure::{

@@ -13,8 +13,10 @@ use progress::Listener;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
+use tower::util::MapRequestLayer;
 
-use super::identity::ClientCertificate;
+use super::certificate::ClientCertificate;
+use super::identity::Identity;
 use super::request::{Call, credentials_problem};
 use super::{Cluster, ServerVersion};
 use crate::error::{Error, Source, bounded, cut};
@@ -56,6 +58,8 @@ impl fmt::Debug for Account {
 pub struct ConnectOptions {
     /// The address and credentials.
     pub account: Account,
+    /// The user whose permissions the requests have.
+    pub identity: Identity,
     /// The time limit of one request. Waits have their own deadlines.
     pub timeout: Duration,
     /// The listener that is notified of each request.
@@ -78,6 +82,7 @@ impl Cluster {
             Account::Kubeconfig { paths, .. } => paths.clone(),
             Account::Held(_) | Account::InCluster => Vec::new(),
         };
+        connect.identity.apply_to(&mut config.auth_info);
         let certificate = ClientCertificate::read(&config.auth_info);
         certificate
             .as_ref()
@@ -90,7 +95,13 @@ impl Cluster {
             .to_string()
             .trim_end_matches('/')
             .to_owned();
-        let client = client(config, &server, limits::CREDENTIALS).await?;
+        let client = client(
+            config,
+            connect.identity.clone(),
+            &server,
+            limits::CREDENTIALS,
+        )
+        .await?;
         let listener = connect.listener.clone();
         let cluster = Self::with_client(client, connect.timeout, listener, context, server).await;
         let cluster = cluster.map_err(|error| match &certificate {
@@ -176,10 +187,18 @@ impl Cluster {
 /// Builds a client. A separate thread waits for the kubeconfig's credential plugin.
 async fn client(
     config: kube::Config,
+    identity: Identity,
     server: &str,
     longest: Duration,
 ) -> Result<kube::Client, Error> {
-    let build = move || ClientBuilder::try_from(config).map(ClientBuilder::build);
+    let authorize = MapRequestLayer::new(move |mut request| {
+        identity.authorize(&mut request);
+        request
+    });
+    let build = move || {
+        let builder = ClientBuilder::try_from(config)?;
+        Ok(builder.with_layer(&authorize).build())
+    };
     match timeout(longest, spawn_blocking(build)).await {
         Ok(Ok(client)) => client.map_err(|source| setup_error(server, source)),
         Ok(Err(error)) => Err(Error::Setup(server.to_owned(), Source::from(error))),
@@ -497,7 +516,14 @@ current-context: one
         let (_dir, paths) = files(&[plugin, FIRST]);
         let began = Instant::now();
         let (config, _) = from_files(&paths, None).await.unwrap();
-        let refused = client(config, "https://first.test", Duration::from_millis(50)).await;
+        let identity = Identity::Account;
+        let refused = client(
+            config,
+            identity,
+            "https://first.test",
+            Duration::from_millis(50),
+        )
+        .await;
         assert!(matches!(refused, Err(Error::Timeout { .. })));
         assert!(
             began.elapsed() < Duration::from_secs(5),

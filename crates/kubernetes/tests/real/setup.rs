@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use kubernetes::{
     Account, ApplyOutcome, Cluster, ConflictPolicy, ConnectOptions, DeletionTarget, FieldManager,
-    Goal, Object, ObjectRef,
+    Goal, Identity, Object, ObjectRef,
 };
 use progress::Listener;
 use serde_json::{Value, json};
@@ -34,6 +34,7 @@ pub(crate) fn with(paths: Vec<PathBuf>, context: Option<&str>) -> ConnectOptions
     };
     ConnectOptions {
         account,
+        identity: Identity::Account,
         timeout: Duration::from_secs(10),
         listener: Listener::default(),
         clock: || SystemTime::UNIX_EPOCH,
