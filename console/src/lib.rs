@@ -11,6 +11,15 @@
 mod assets;
 mod call;
 mod forms;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "the sessions of users do not use it yet"
+    )
+)]
+pub mod oidc;
 mod page;
 mod pages;
 mod plans;

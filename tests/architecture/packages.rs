@@ -178,7 +178,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("maud", &["webconsole"]),
     ("nix", &["mount"]),
     ("pkcs8", &["signing"]),
-    ("reqwest", &["registry"]),
+    ("reqwest", &["registry", "webconsole"]),
+    ("ring", &["webconsole"]),
 ];
 
 /// Crates that must not be below a package: checking an archive needs no network and no async runtime.
