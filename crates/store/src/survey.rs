@@ -155,22 +155,22 @@ pub async fn survey(
     let is_present = |image: &&Image| !all_referrers.has(image) && !images.contains(&image.place);
     let present = accepted.images().iter().filter(is_present).count();
     let (count, referrers) = Referrers::count(accepted.images());
-    let host = || client.address().host().to_owned();
     // An archive that was opened from its head in a registry has no blobs to push.
-    if !lacking.is_empty() && !accepted.listed().has_blobs() {
-        let images: Vec<String> = images.iter().map(ToString::to_string).collect();
-        let (host, what) = (host(), images.join(", "));
-        blockers.push(RegistryBlocker::ImagesGone { host, what });
-    }
+    let is_gone = !lacking.is_empty() && !accepted.listed().has_blobs();
+    blockers.extend(is_gone.then(|| images_gone(client, &images)));
     let mut job = job(accepted, &lacking);
     let by_name = by_name(&lacking, &all_referrers);
     if let Some(artifact) = artifact.filter(|artifact| !artifact.is_whole(&known)) {
         artifact.add_to(&mut job);
     }
-    if missing == MissingImagePolicy::Refuse && !job.manifests.is_empty() {
+    let is_refused = missing == MissingImagePolicy::Refuse && !job.manifests.is_empty();
+    if is_refused {
         let solution_id = accepted.statement().predicate.id.to_string();
-        let host = host();
+        let host = client.address().host().to_owned();
         blockers.push(RegistryBlocker::NotServed { host, solution_id });
+    }
+    if is_refused || is_gone {
+        // Without an image to push, no upload is opened to check the permission.
         job = PushJob::default();
     }
     job.known = known;
@@ -189,6 +189,14 @@ pub async fn survey(
         placement,
         blockers,
     })
+}
+
+fn images_gone(client: &Client, images: &BTreeSet<&ImagePlace>) -> RegistryBlocker {
+    let images: Vec<String> = images.iter().map(ToString::to_string).collect();
+    RegistryBlocker::ImagesGone {
+        host: client.address().host().to_owned(),
+        what: images.join(", "),
+    }
 }
 
 /// Returns a blocker if the archive has an operator and the layout is flat, because operators find images by their
