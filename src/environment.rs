@@ -36,10 +36,11 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     raw(name)?.into_string().ok()
 }
 
-/// Returns true if the program runs in a pod with a service account. kubelet sets the variable and mounts the account.
+/// Returns true if the program runs in a pod that can reach the API server. kubelet sets the variable and mounts the
+/// authority. A console that acts with the tokens of its users has no token of its own there.
 pub(crate) fn is_pod() -> bool {
-    let token = Path::new("/var/run/secrets/kubernetes.io/serviceaccount/token");
-    variable("KUBERNETES_SERVICE_HOST").is_some() && token.exists()
+    let authority = Path::new("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt");
+    variable("KUBERNETES_SERVICE_HOST").is_some() && authority.exists()
 }
 
 /// Returns the bytes of a secret variable, which are erased from memory after use.

@@ -226,6 +226,7 @@ fn tests_of_attacks_that_the_documents_name_are_there() {
 
 /// Flags of other programs that pages mention alone.
 const FOREIGN: &[&str] = &[
+    "--authentication-config",
     "--bundle",
     "--config",
     "--embed-values",

@@ -10,21 +10,17 @@
 
 mod assets;
 mod call;
+mod connection;
+mod cookie;
 mod forms;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        unused_imports,
-        reason = "the sessions of users do not use it yet"
-    )
-)]
-pub mod oidc;
+mod login;
+mod oidc;
 mod page;
 mod pages;
 mod plans;
 mod problem;
 mod program;
+mod public_url;
 mod reply;
 mod runs;
 mod secret;
@@ -33,11 +29,15 @@ mod session;
 mod site;
 mod state;
 mod texts;
+mod user;
 
+pub use connection::Certificate;
+pub use oidc::SettingsError;
 pub use problem::Problem;
 pub use program::{
     ClientFactory, ContextFactory, EventText, Explanations, Program, PullLoginFactory, Results,
 };
+pub use public_url::{PublicUrl, PublicUrlError};
 pub use secret::AccessToken;
 pub use server::serve;
-pub use state::Console;
+pub use state::{Console, Impersonation, ProviderSettings};

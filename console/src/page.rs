@@ -73,6 +73,7 @@ pub(crate) fn problem_text(problem: &Problem) -> Markup {
             p { strong { (problem.message) } }
             (lines(texts::CAUSES, &problem.causes))
             (lines(texts::NEXT_STEPS, &problem.hints))
+            @if let Some(path) = &problem.log_in { p.actions { a.button href=(path) { (texts::LOG_IN) } } }
         }
     }
 }

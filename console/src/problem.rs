@@ -21,6 +21,9 @@ pub struct Problem {
     pub(crate) causes: Vec<String>,
     /// The next steps.
     pub(crate) hints: Vec<String>,
+    /// The path at which the user can log in, if that is the next step.
+    #[serde(skip)]
+    pub(crate) log_in: Option<String>,
 }
 
 impl Problem {
@@ -32,6 +35,7 @@ impl Problem {
             message: message.into(),
             causes,
             hints,
+            log_in: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The interface to the program that runs the console ([`Program`]).
 
+use std::fmt;
 use std::sync::Arc;
 
 use importer::{
@@ -27,10 +28,6 @@ pub type ContextFactory = Arc<dyn Fn() -> Result<RequestContext, Problem> + Send
 
 /// The connections and the explanations that the program provides.
 #[derive(Clone)]
-#[expect(
-    missing_debug_implementations,
-    reason = "functions have nothing to show"
-)]
 pub struct Program {
     /// The account that reads and changes the cluster.
     pub connect: ConnectOptions,
@@ -46,6 +43,12 @@ pub struct Program {
     pub explain: Explanations,
     /// The JSON results.
     pub results: Results,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Program")
+    }
 }
 
 /// The explanations of errors, blockers and events, which also name the commands of the program.

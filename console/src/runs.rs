@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::problem::Problem;
 use crate::program::EventText;
+use crate::user::{User, UserId};
 use crate::{secret, texts};
 
 /// The largest number of runs that are kept. A further one replaces the oldest that has ended.
@@ -29,6 +30,8 @@ const LINES: usize = 2_000;
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) id: String,
+    /// The user whose permissions it has. Only this user sees it.
+    owner: UserId,
     /// The change, in a few words.
     pub(crate) title: String,
     state: Mutex<RunState>,
@@ -150,9 +153,11 @@ impl Run {
 pub(crate) struct Runs(Mutex<BTreeMap<u64, Arc<Run>>>);
 
 impl Runs {
-    /// Starts a change. It goes on until it has ended or is cancelled.
+    /// Starts a change with the permissions of a user. It goes on until it has ended or is cancelled, even if the user
+    /// logs out meanwhile.
     pub(crate) fn start<F>(
         &self,
+        user: &Arc<User>,
         title: String,
         change: impl FnOnce(Arc<Run>) -> F + Send + 'static,
     ) -> Result<Arc<Run>, Problem>
@@ -175,6 +180,7 @@ impl Runs {
         }
         let run = Arc::new(Run {
             id: secret::random().map_err(Problem::internal)?,
+            owner: user.id.clone(),
             title,
             state: Mutex::default(),
             changed: watch::Sender::new(0),
@@ -183,7 +189,7 @@ impl Runs {
         let number = runs.last_key_value().map_or(0, |(number, _)| number + 1);
         runs.insert(number, Arc::clone(&run));
         let mut cancelled = run.cancelled.subscribe();
-        let of_task = Arc::clone(&run);
+        let (of_task, user) = (Arc::clone(&run), Arc::clone(user));
         let work = async move |run: Arc<Run>| {
             let change = pin!(AssertUnwindSafe(change(run)).catch_unwind());
             tokio::select! {
@@ -193,6 +199,7 @@ impl Runs {
                     Err(_) => RunEnd::Failed(Problem::internal(texts::PANICKED)),
                 },
                 _ = cancelled.wait_for(|cancelled| *cancelled) => RunEnd::Cancelled,
+                never = user.stay_logged_in() => match never {},
             }
         };
         // The futures of the importer stay on one thread, so each run gets its own.
@@ -206,14 +213,20 @@ impl Runs {
         Ok(run)
     }
 
-    /// Returns a run.
-    pub(crate) fn get(&self, id: &str) -> Option<Arc<Run>> {
-        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.values().find(|run| run.id == id).cloned()
+    /// Returns a run of a user.
+    pub(crate) fn get(&self, user: &User, id: &str) -> Option<Arc<Run>> {
+        self.of(user).into_iter().find(|run| run.id == id)
     }
 
-    /// Returns all runs, the newest first.
-    pub(crate) fn all(&self) -> Vec<Arc<Run>> {
+    /// Returns all runs of a user, the newest first.
+    pub(crate) fn of(&self, user: &User) -> Vec<Arc<Run>> {
+        let mut runs = self.all();
+        runs.retain(|run| run.owner == user.id);
+        runs
+    }
+
+    /// Returns the runs of all users, the newest first.
+    fn all(&self) -> Vec<Arc<Run>> {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         runs.values().rev().cloned().collect()
     }
@@ -239,6 +252,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::server::tests::program;
+
+    fn user() -> Arc<User> {
+        Arc::new(User::local(program()))
+    }
 
     async fn ended(run: &Run) -> RunEnd {
         let mut changes = run.changes();
@@ -255,25 +273,29 @@ mod tests {
     async fn a_run_ends_with_its_result_a_problem_or_a_cancellation() {
         let runs = Runs::default();
         let start = |title: &str| title.to_owned();
-        let done = runs.start(start("done"), |_| async { Ok(json!({"a": 1})) });
+        let done = runs.start(&user(), start("done"), |_| async { Ok(json!({"a": 1})) });
         assert!(
             matches!(ended(&done.unwrap()).await, RunEnd::Done(value) if value == json!({"a": 1}))
         );
         let refused = Problem::refused("no", Vec::new(), Vec::new());
         let given = refused.clone();
-        let failed = runs.start(start("failed"), |_| async { Err(given) });
+        let failed = runs.start(&user(), start("failed"), |_| async { Err(given) });
         assert!(
             matches!(ended(&failed.unwrap()).await, RunEnd::Failed(problem) if problem == refused)
         );
-        let panics = runs.start(start("panics"), |_| async { panic!("a mistake") });
+        let panics = runs.start(&user(), start("panics"), |_| async { panic!("a mistake") });
         assert!(matches!(ended(&panics.unwrap()).await, RunEnd::Failed(_)));
         let endless = runs
-            .start(start("endless"), |_| std::future::pending())
+            .start(&user(), start("endless"), |_| std::future::pending())
             .unwrap();
         assert!(endless.end().is_none() && !endless.snapshot(0).ended);
         endless.cancel();
         assert!(matches!(ended(&endless).await, RunEnd::Cancelled));
-        let titles: Vec<_> = runs.all().iter().map(|run| run.title.clone()).collect();
+        let titles: Vec<_> = runs
+            .of(&user())
+            .iter()
+            .map(|run| run.title.clone())
+            .collect();
         assert_eq!(titles, ["endless", "panics", "failed", "done"]);
     }
 
@@ -281,7 +303,7 @@ mod tests {
     async fn the_end_of_the_console_cancels_its_runs() {
         let runs = Runs::default();
         let run = runs
-            .start("endless".to_owned(), |_| std::future::pending())
+            .start(&user(), "endless".to_owned(), |_| std::future::pending())
             .unwrap();
         drop(runs.cancel_on_drop());
         assert!(matches!(ended(&run).await, RunEnd::Cancelled));
@@ -292,10 +314,10 @@ mod tests {
         let runs = Runs::default();
         let _ending = runs.cancel_on_drop();
         for _ in 0..AT_ONCE {
-            runs.start("endless".to_owned(), |_| std::future::pending())
+            runs.start(&user(), "endless".to_owned(), |_| std::future::pending())
                 .unwrap();
         }
-        let further = runs.start("one more".to_owned(), |_| std::future::pending());
+        let further = runs.start(&user(), "one more".to_owned(), |_| std::future::pending());
         assert_eq!(further.unwrap_err().message, texts::TOO_MANY_RUNS);
     }
 
@@ -304,7 +326,7 @@ mod tests {
         let runs = Runs::default();
         let _ending = runs.cancel_on_drop();
         let run = runs
-            .start("lines".to_owned(), |_| std::future::pending())
+            .start(&user(), "lines".to_owned(), |_| std::future::pending())
             .unwrap();
         let take =
             |line: &str| run.take(&Event::Overtaken, EventText::Lines(vec![line.to_owned()]));

@@ -3,6 +3,7 @@
 //! A request reaches a page only if it names this console as its host, does not come from another site, and belongs to
 //! a session. Only the login, the health check and the files of the program need no session.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,6 +21,7 @@ use tokio::net::TcpListener;
 use tower_http::csrf::CsrfLayer;
 
 use crate::call::{sent, shown};
+use crate::connection::{Certificate, accept};
 use crate::pages::{environments, files, history, plan, run, session, solutions};
 use crate::problem::Problem;
 use crate::reply::Visit;
@@ -31,15 +33,16 @@ const FORM: usize = 256 * 1024;
 /// The content that pages may load. Nothing comes from another origin, and nothing is in the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Serves a console until the future is dropped. Running changes are then cancelled.
-///
-/// # Errors
-///
-/// Fails if connections can no longer be accepted.
-pub async fn serve(listener: TcpListener, console: Console) -> std::io::Result<()> {
+/// Serves a console until the future is dropped. Running changes are then cancelled. Without a certificate, it speaks
+/// plain HTTP: for a loopback address, or behind a proxy that ends TLS.
+pub async fn serve(
+    listener: TcpListener,
+    console: Console,
+    certificate: Option<Certificate>,
+) -> Infallible {
     let console = Arc::new(console);
     let _ending = console.runs.cancel_on_drop();
-    axum::serve(listener, router(Arc::clone(&console))).await
+    accept(listener, certificate, router(Arc::clone(&console))).await
 }
 
 /// Returns the routes with all checks.
@@ -93,8 +96,8 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
             check_session,
         ));
     let open = Router::new()
-        .route("/login", shown(session::login))
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/login", get(session::login))
+        .route("/auth/callback", get(session::callback))
         .route("/assets/{name}", get(files::get));
     pages
         .merge(open)
@@ -109,6 +112,8 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         }))
         .layer(middleware::from_fn(check_origin))
         .layer(middleware::from_fn_with_state(console, check_host))
+        // Whoever checks the health of a pod does not know the host.
+        .route("/healthz", get(|| async { "ok\n" }))
         .layer(middleware::from_fn(finish))
 }
 
@@ -162,21 +167,24 @@ async fn check_origin(request: Request, next: Next) -> Result<Response, Problem>
     Ok(next.run(request).await)
 }
 
+/// Finds the user of the session.
 async fn check_session(
     State(console): State<Arc<Console>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let id = console.session_id(request.headers());
-    if !id.is_some_and(|id| console.sessions.is_open(id, Instant::now())) {
-        let status = StatusCode::UNAUTHORIZED;
-        return Err(Problem {
-            hints: vec![console.site.program.explain.log_in.to_owned()],
-            ..Problem::with_status(status, texts::NOT_LOGGED_IN)
-        });
-    }
+    let id = console.session.value(request.headers());
+    let user = id.and_then(|id| console.sessions.user(id, Instant::now()));
+    let Some(user) = user else {
+        // A form cannot be sent again after the login.
+        let is_page = request.method() == Method::GET;
+        let page = request.uri().path_and_query().filter(|_| is_page);
+        let page = page.map_or("/", |page| page.as_str());
+        return Err(console.log_in(texts::NOT_LOGGED_IN, page));
+    };
+    request.extensions_mut().insert(user);
     Ok(next.run(request).await)
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

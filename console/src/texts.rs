@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use kubernetes::Access;
+
 pub(crate) const PRODUCT: &str = "Solution console";
 pub(crate) const SKIP: &str = "Skip to the content";
 pub(crate) const NAVIGATION: &str = "Pages";
@@ -16,6 +18,16 @@ pub(crate) const PAGE: &str = "this page";
 pub(crate) const VERSION_OF_PATH: &str = "the version in this address";
 pub(crate) const NOT_LOGGED_IN: &str = "you are not logged in";
 pub(crate) const WRONG_TOKEN: &str = "the token in this address is not valid";
+pub(crate) const LOG_IN: &str = "Log in";
+pub(crate) const NO_LOGIN: &str =
+    "cannot complete the login: it did not begin in this browser, or it took too long";
+pub(crate) const TOO_MANY_LOGINS: &str =
+    "cannot complete the login: too many logins at the same time; load the page again";
+pub(crate) const NO_PROVIDER: &str = "cannot reach the identity provider";
+pub(crate) const CHECK_PROVIDER: &str = "load the page again; if the problem remains, check the identity provider and the settings of the console";
+pub(crate) const UNKNOWN_ISSUER: &str = "check that the API server accepts tokens of the identity provider for this console (its `--authentication-config`)";
+pub(crate) const LOGIN_REFUSED: &str = "the login was not accepted";
+pub(crate) const LOGIN_ENDED: &str = "your login has ended";
 pub(crate) const OTHER_HOST: &str = "this console does not serve the host of the request";
 pub(crate) const OTHER_METHOD: &str = "this page does not accept this method";
 pub(crate) const NO_ORIGIN: &str = "cannot make a change: the request does not state its origin";
@@ -28,6 +40,7 @@ pub(crate) const NO_CONSENT: &str =
     "cannot apply the plan: it needs your consent to effects outside the environment";
 pub(crate) const BLOCKED: &str = "cannot apply the plan: it is blocked";
 pub(crate) const CHANGED: &str = "the environment has changed since the plan was shown";
+pub(crate) const LATE_BODY: &str = "the form was not sent in time";
 pub(crate) const LARGE_FORM: &str = "the form has too many fields";
 
 pub(crate) const ENVIRONMENT: &str = "Environment";
@@ -188,6 +201,10 @@ pub(crate) const YOU: &str = "You are";
 pub(crate) const UNKNOWN_USER: &str = "the API server does not name the user";
 pub(crate) const SERVER: &str = "API server";
 pub(crate) const KUBERNETES: &str = "Kubernetes";
+pub(crate) const PROVIDER: &str = "Identity provider";
+pub(crate) const PROVIDER_NAME: &str = "Name at the identity provider";
+pub(crate) const GROUPS: &str = "Groups at the identity provider";
+pub(crate) const LOG_OUT_PROVIDER: &str = "Log out of the identity provider";
 pub(crate) const AS_YOU: &str =
     "The console reads and changes the cluster with the permissions of this user.";
 pub(crate) const LOGGED_OUT: &str = "You are logged out. Runs that were started continue.";
@@ -294,4 +311,29 @@ pub(crate) fn place(environment: impl Display, namespace: impl Display) -> Strin
 
 pub(crate) fn unreadable(what: impl Display, right: impl Display) -> String {
     format!("{what} ({right})")
+}
+
+/// The problem of a user whom the console may not impersonate.
+pub(crate) fn not_listed(user: &str) -> String {
+    format!("this console may not act for the user `{user}`")
+}
+
+/// The problem of a user without a permission.
+pub(crate) fn no_right(access: &Access) -> String {
+    format!("you do not have the permission to {access}")
+}
+
+/// The rule that a cluster administrator can add to a role.
+pub(crate) fn missing_rule(access: &Access) -> String {
+    let Access {
+        verb,
+        group,
+        resource,
+        name,
+        ..
+    } = access;
+    let name = name.as_deref().unwrap_or_default();
+    format!(
+        "ask a cluster administrator for a ClusterRole with this rule: apiGroups [\"{group}\"], resources [\"{resource}\"], verbs [\"{verb}\"], and no resourceNames or [\"{name}\"]"
+    )
 }

@@ -77,6 +77,7 @@ pub use model::request::{
 pub use model::writer::{Authority, HolderName, LeaseConflictPolicy, Seal, Verb, Writer, person};
 pub use objects::changes::{PlannedChart, PlannedField, PlannedNarrowing, PlannedObject};
 pub use objects::migration::PlannedMigration;
+pub use objects::needs::registry_access;
 pub use objects::releases::accepts_reads;
 pub use plan::compare::{Comparison, ComparisonBase, Running, running};
 pub use plan::file::{PlanChange, PlanFile, PlanFileError};

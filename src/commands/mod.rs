@@ -5,6 +5,7 @@
 mod apply;
 mod archive;
 mod blocked;
+mod certificate;
 mod change;
 mod change_progress;
 mod checksums;

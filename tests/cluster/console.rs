@@ -3,40 +3,36 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::common::Answer;
 use crate::curl::{self, Reply};
+use crate::dex::Dex;
 use crate::site::{Site, eventually, variable};
 use crate::waiting::holder;
 
-/// A running console, and a browser with a session.
-struct Browser<'a> {
+/// A browser that uses a console.
+pub(crate) struct Browser<'a> {
     site: &'a Site,
-    console: Child,
+    /// The console, if it is a process on this machine.
+    console: Option<Child>,
     /// The address of the console, without a path.
-    url: String,
+    pub(crate) url: String,
+    /// The file with the cookies of the current user.
+    jar: PathBuf,
+    /// The arguments with which curl trusts the console.
+    trust: Vec<String>,
 }
 
 impl<'a> Browser<'a> {
     fn start(site: &'a Site) -> Self {
-        let mut command = site.command();
-        command.args(["console", "--listen", "127.0.0.1:0", "--output", "json"]);
-        command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
-        let mut console = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        let stdout = console.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
-        let started: Value = serde_json::from_str(&line).unwrap();
-        let login = started["url"].as_str().unwrap();
+        let mut browser = Self::launch(site, &["--listen", "127.0.0.1:0"], &[]);
+        let login = browser.url.clone();
         let (url, path) = login.split_at(login.rfind("/login").unwrap());
-        let browser = Self {
-            site,
-            console,
-            url: url.to_owned(),
-        };
+        url.clone_into(&mut browser.url);
         assert_eq!(
             browser.get("/environments").status,
             "401",
@@ -46,27 +42,65 @@ impl<'a> Browser<'a> {
         browser
     }
 
-    fn send(&self, path: &str, more: &[&str]) -> Reply {
-        let url = format!("{}{path}", self.url);
-        curl::fetch(&url, &self.site.desk.path("cookies"), more)
+    /// Starts a console, and waits until it listens.
+    pub(crate) fn launch(site: &'a Site, arguments: &[&str], trust: &[&str]) -> Self {
+        let mut command = site.command();
+        command
+            .args(["console", "--output", "json"])
+            .args(arguments);
+        command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
+        let mut console = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let stdout = console.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let started: Value = serde_json::from_str(&line).unwrap();
+        let mut browser = Self::at(site, started["url"].as_str().unwrap(), trust);
+        browser.console = Some(console);
+        browser
     }
 
-    fn get(&self, path: &str) -> Reply {
+    /// Uses a console that runs already.
+    pub(crate) fn at(site: &'a Site, url: &str, trust: &[&str]) -> Self {
+        Self {
+            site,
+            console: None,
+            url: url.to_owned(),
+            jar: site.desk.path("cookies"),
+            trust: trust.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Logs a user in at the identity provider, and returns the console's reply. Later requests are those of this user.
+    #[track_caller]
+    pub(crate) fn log_in(&mut self, dex: &Dex, user: &str) -> Reply {
+        self.jar = self.site.desk.path(user);
+        let provider = self.get("/login").location;
+        let callback = dex.log_in(&self.jar, &provider, user);
+        self.get(callback.strip_prefix(&self.url).unwrap())
+    }
+
+    pub(crate) fn send(&self, path: &str, more: &[&str]) -> Reply {
+        let trust = self.trust.iter().map(String::as_str);
+        let arguments: Vec<&str> = trust.chain(more.iter().copied()).collect();
+        curl::fetch(&format!("{}{path}", self.url), &self.jar, &arguments)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Reply {
         self.send(path, &[])
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub(crate) fn json(&self, path: &str) -> Value {
         let reply = self.send(path, &["--header", "Accept: application/json"]);
         serde_json::from_str(&reply.body).unwrap()
     }
 
     /// Checks that a page contains these texts.
     #[track_caller]
-    fn shows(&self, path: &str, texts: &[&str]) {
+    pub(crate) fn shows(&self, path: &str, texts: &[&str]) {
         self.get(path).contains(texts);
     }
 
-    fn post(&self, path: &str, fields: &[&str]) -> Reply {
+    pub(crate) fn post(&self, path: &str, fields: &[&str]) -> Reply {
         let origin = format!("Origin: {}", self.url);
         let mut arguments = vec!["--header", &origin, "--request", "POST"];
         arguments.extend(fields.iter().flat_map(|field| ["--data-urlencode", field]));
@@ -75,7 +109,7 @@ impl<'a> Browser<'a> {
 
     /// Sends a form, and returns the path of the page that follows it.
     #[track_caller]
-    fn submit(&self, path: &str, fields: &[&str]) -> String {
+    pub(crate) fn submit(&self, path: &str, fields: &[&str]) -> String {
         let reply = self.post(path, fields);
         assert_eq!(reply.status, "303", "{path}: {reply:?}");
         let next = reply.location.strip_prefix(&self.url).unwrap();
@@ -83,7 +117,7 @@ impl<'a> Browser<'a> {
     }
 
     /// Follows a run until it has ended, and returns its page.
-    fn follow(&self, run: &str) -> Reply {
+    pub(crate) fn follow(&self, run: &str) -> Reply {
         let events = self.get(&format!("{run}/events"));
         events.contains(&[r#""ended":true"#]);
         self.get(run)
@@ -91,7 +125,7 @@ impl<'a> Browser<'a> {
 
     /// Applies a plan after giving the consent that it asks for, and returns the page of the run when it has ended.
     #[track_caller]
-    fn apply(&self, plan: &str) -> Reply {
+    pub(crate) fn apply(&self, plan: &str) -> Reply {
         let shown = self.get(plan);
         let consent = shown.body.split_once(r#"name="consent" value=""#);
         let consent = consent.and_then(|(_, rest)| rest.split_once('"'));
@@ -106,8 +140,10 @@ impl<'a> Browser<'a> {
 
 impl Drop for Browser<'_> {
     fn drop(&mut self) {
-        let _ = self.console.kill();
-        let _ = self.console.wait();
+        if let Some(console) = &mut self.console {
+            let _ = console.kill();
+            let _ = console.wait();
+        }
     }
 }
 
@@ -223,25 +259,24 @@ fn a_plan_that_no_longer_holds_is_not_applied() {
     refused(&plan).contains(&["failed", "is not deployed"]);
 }
 
-#[test]
-fn a_cancelled_run_and_the_end_of_the_console_leave_no_lease() {
-    let site = Site::new("console-cancel");
-    // This server accepts connections and never answers, so a deployment waits for its image.
+/// Imports a version whose images nodes pull from a server that accepts connections and never answers. A deployment waits
+/// for them as long as the server exists.
+pub(crate) fn import_for_silent_registry(site: &Site) -> TcpListener {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let nodes = format!("{}/nothing", silent.local_addr().unwrap());
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let registry = site.registry();
     let registries = ["--registry", &registry, "--pull-registry", &nodes];
-    let archive = [
-        "import",
-        "1.0.0.iso",
-        "--key",
-        "publisher.pub",
-        "--ca-file",
-        &ca,
-    ];
-    site.solution(&[&archive[..], &registries].concat())
-        .success();
+    let trust = ["--key", "publisher.pub", "--ca-file", &ca];
+    let import = [&["import", "1.0.0.iso"], &trust[..], &registries].concat();
+    site.solution(&import).success();
+    silent
+}
+
+#[test]
+fn a_cancelled_run_and_the_end_of_the_console_leave_no_lease() {
+    let site = Site::new("console-cancel");
+    let _silent = import_for_silent_registry(&site);
     site.create_environment("web");
     let mut browser = Browser::start(&site);
     let begin = |browser: &Browser<'_>| {
@@ -263,8 +298,9 @@ fn a_cancelled_run_and_the_end_of_the_console_leave_no_lease() {
         holder(&site, "environment-web").is_empty().then_some(())
     });
     begin(&browser);
-    let id = browser.console.id().to_string();
+    let console = browser.console.as_mut().unwrap();
+    let id = console.id().to_string();
     Answer::from_command(Command::new("kill").args(["-s", "INT", &id])).success();
-    assert_eq!(browser.console.wait().unwrap().code(), Some(130));
+    assert_eq!(console.wait().unwrap().code(), Some(130));
     assert_eq!(holder(&site, "environment-web"), "", "the Lease is free");
 }

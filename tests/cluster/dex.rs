@@ -102,7 +102,22 @@ impl Dex {
 
     /// Waits until the API server accepts tokens. It looks for its issuer every ten seconds, until it has found it once.
     pub(crate) fn wait_until_trusted(&self) {
-        let ca = pki("cluster-ca.crt");
+        eventually("the API server accepts tokens", || {
+            self.is_accepted(&self.issue_token()).then_some(())
+        });
+    }
+
+    /// Waits until a token that is issued now has expired.
+    pub(crate) fn wait_until_expired(&self) {
+        let token = self.issue_token();
+        assert!(self.is_accepted(&token));
+        eventually("the token has expired", || {
+            (!self.is_accepted(&token)).then_some(())
+        });
+    }
+
+    /// Returns a new ID token of a user.
+    fn issue_token(&self) -> String {
         let username = format!("username={VIEWER}");
         let password = format!("password={PASSWORD}");
         let grant = [
@@ -111,15 +126,18 @@ impl Dex {
             &username,
             &password,
         ];
-        eventually("the API server accepts tokens", || {
-            let tokens = tokens(&self.request_tokens(&grant));
-            let token = tokens["id_token"].as_str().unwrap();
-            let header = format!("Authorization: Bearer {token}");
-            let arguments = ["--cacert", ca.to_str().unwrap(), "--header", &header];
-            let version = "https://127.0.0.1/version";
-            let reply = curl::fetch(version, &self.desk.path("cookies"), &arguments);
-            (reply.status == "200").then_some(())
-        });
+        let tokens = tokens(&self.request_tokens(&grant));
+        tokens["id_token"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns true if the API server accepts a token.
+    fn is_accepted(&self, token: &str) -> bool {
+        let ca = pki("cluster-ca.crt");
+        let header = format!("Authorization: Bearer {token}");
+        let arguments = ["--cacert", ca.to_str().unwrap(), "--header", &header];
+        let version = "https://127.0.0.1/version";
+        let reply = curl::fetch(version, &self.desk.path("cookies"), &arguments);
+        reply.status == "200"
     }
 
     /// Returns the URL of the issuer.
@@ -189,7 +207,7 @@ pub(crate) fn ca_file() -> PathBuf {
 }
 
 /// Returns a file of the cluster's certificates and keys.
-fn pki(name: &str) -> PathBuf {
+pub(crate) fn pki(name: &str) -> PathBuf {
     let cluster = PathBuf::from(variable("SOLUTION_TEST_CLUSTER_DIR"));
     cluster.join("pki").join(name)
 }

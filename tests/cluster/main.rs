@@ -26,6 +26,7 @@ mod configuration;
 mod conflicts;
 mod consent;
 mod console;
+mod console_login;
 mod curl;
 mod definitions;
 mod delete;

@@ -22,8 +22,8 @@ pub(crate) struct User {
     pub(crate) issuer: String,
     /// The email address, or else the preferred user name, or else the subject.
     pub(crate) name: String,
-    /// The email address, unless the provider says that it is not verified.
-    pub(crate) email: Option<String>,
+    /// The email address, if the provider says that it is verified.
+    pub(crate) verified_email: Option<String>,
     pub(crate) groups: Vec<String>,
 }
 
@@ -89,18 +89,20 @@ impl Claims {
             None if audiences.len() > 1 => return Err(Check::AuthorizedParty),
             _ => {}
         }
-        let is_unverified = document.email_verified.is_some_and(|verified| {
-            verified == Value::Bool(false) || verified.as_str() == Some("false")
-        });
+        let says = |truth: bool| {
+            let verified = document.email_verified.as_ref();
+            verified.is_some_and(|verified| *verified == truth || *verified == *truth.to_string())
+        };
+        let (is_verified, is_unverified) = (says(true), says(false));
         let is_given = |text: &String| !text.is_empty();
         let email = document.email.filter(is_given).filter(|_| !is_unverified);
-        let preferred = document.preferred_username.filter(is_given);
-        let name = email.clone().or(preferred);
+        let verified_email = email.clone().filter(|_| is_verified);
+        let name = email.or(document.preferred_username.filter(is_given));
         let user = User {
             name: name.unwrap_or_else(|| document.sub.clone()),
             subject: document.sub,
             issuer: document.iss,
-            email,
+            verified_email,
             groups: document.groups.map_or_else(Vec::new, OneOrMany::into_vec),
         };
         user.check()?;

@@ -23,6 +23,11 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// Returns true if the same request can succeed later.
+    pub(crate) fn is_temporary(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Random(_))
+    }
+
     pub(crate) fn unavailable(object: Object, cause: &str) -> Self {
         let cause = printable(cause);
         Self::Unavailable { object, cause }

@@ -22,9 +22,9 @@ pub(crate) struct LoginRequest {
 /// once.
 pub(crate) struct LoginAttempt {
     pub(crate) state: String,
-    pub(super) nonce: String,
-    pub(super) verifier: String,
-    started: SystemTime,
+    pub(crate) nonce: String,
+    pub(crate) verifier: String,
+    pub(crate) started: SystemTime,
 }
 
 impl fmt::Debug for LoginAttempt {

@@ -15,10 +15,11 @@ mod settings;
 mod transport;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use claims::User;
-pub(crate) use error::{Check, Error};
-pub(crate) use login::{Callback, LoginAttempt, LoginRequest, Tokens};
+pub(crate) use error::Error;
+pub(crate) use login::{Callback, LoginAttempt, Tokens};
 pub(crate) use provider::Provider;
-pub use settings::{Settings, SettingsError};
+pub(crate) use settings::Settings;
+pub use settings::SettingsError;

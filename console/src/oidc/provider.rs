@@ -94,6 +94,11 @@ impl Provider {
         })
     }
 
+    /// Returns the time by the clock that the tokens are compared with.
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.clock)()
+    }
+
     /// Begins a login.
     pub(crate) async fn begin(&self) -> Result<LoginRequest, Error> {
         let discovered = self.discover().await?;
@@ -224,6 +229,33 @@ impl Provider {
         metadata: &Metadata,
         grant: &[(&str, &str)],
     ) -> Result<TokenAnswer, Error> {
+        let (form, login) = self.token_request(metadata, grant)?;
+        let login = login
+            .as_ref()
+            .map(|texts| texts.each_ref().map(String::as_str));
+        let answer = self
+            .transport
+            .post(&metadata.token, form, login, Object::Tokens)
+            .await?;
+        if answer.status.is_client_error()
+            && let Some(error) = answer.error_content::<TokenError>()
+        {
+            let sent = grant.iter().filter(|(name, _)| SECRETS.contains(name));
+            let sent = sent.map(|(_, value)| *value);
+            let sent: Vec<&str> = sent.chain(self.settings.client_secret.as_deref()).collect();
+            return Err(refusal(&error, &sent));
+        }
+        let answer: TokenAnswer = answer.content()?;
+        answer.refresh_token.as_deref().map_or(Ok(()), check_size)?;
+        Ok(answer)
+    }
+
+    /// Returns the form of a token request, and the client id and secret if they are sent in a header.
+    fn token_request(
+        &self,
+        metadata: &Metadata,
+        grant: &[(&str, &str)],
+    ) -> Result<(String, Option<[String; 2]>), Error> {
         let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect();
         let client_id = &self.settings.client_id;
         let mut form = Serializer::new(String::new());
@@ -241,24 +273,7 @@ impl Provider {
                 form.append_pair("client_id", client_id);
             }
         }
-        let login = login
-            .as_ref()
-            .map(|texts| texts.each_ref().map(String::as_str));
-        let answer = self
-            .transport
-            .post(&metadata.token, form.finish(), login, Object::Tokens)
-            .await?;
-        if answer.status.is_client_error()
-            && let Some(error) = answer.error_content::<TokenError>()
-        {
-            let sent = grant.iter().filter(|(name, _)| SECRETS.contains(name));
-            let sent = sent.map(|(_, value)| *value);
-            let sent: Vec<&str> = sent.chain(self.settings.client_secret.as_deref()).collect();
-            return Err(refusal(&error, &sent));
-        }
-        let answer: TokenAnswer = answer.content()?;
-        answer.refresh_token.as_deref().map_or(Ok(()), check_size)?;
-        Ok(answer)
+        Ok((form.finish(), login))
     }
 
     /// Verifies an ID token, and returns it with its claims.

@@ -6,18 +6,18 @@ use reqwest::Url;
 
 /// The settings of the identity provider, and of the console as its client.
 #[derive(Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The issuer: an https URL, spelled as the provider spells it.
-    pub issuer: String,
+    pub(crate) issuer: String,
     /// The client id that the provider knows for the console.
-    pub client_id: String,
+    pub(crate) client_id: String,
     /// The client secret. Without it, the console is a public client.
-    pub client_secret: Option<String>,
+    pub(crate) client_secret: Option<String>,
     /// The URL of the console to which the provider sends browsers after a login. It is https, or http on a loopback
     /// address.
-    pub redirect_uri: String,
+    pub(crate) redirect_uri: String,
     /// The certificate authorities (PEM) of the provider. They replace those of the system.
-    pub ca: Option<Vec<u8>>,
+    pub(crate) ca: Option<Vec<u8>>,
 }
 
 impl fmt::Debug for Settings {

@@ -20,12 +20,11 @@ use crate::plans::{DeletionPlan, PlanKind, separate_blocked};
 use crate::problem::Problem;
 use crate::reply::{self, see_other};
 use crate::site::Site;
-use crate::state::Console;
 use crate::texts;
 
 /// `GET /environments`
-pub(crate) async fn list(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn list(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     if call.visit.wants_json() {
         return Ok(reply::json(site.status_json().await?));
     }
@@ -227,8 +226,8 @@ fn incomplete(changes: &[importer::ChangeReceipt]) -> Markup {
 }
 
 /// `GET /environments/{environment}`
-pub(crate) async fn show(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let environment: EnvironmentName = call.name("environment", |name| texts::environment(name))?;
     let cluster = site.cluster().await?;
     let described = importer::describe_environment(&cluster, &environment).await;
@@ -318,8 +317,8 @@ fn solution(
 }
 
 /// `GET /environments/{environment}/deploy`
-pub(crate) async fn choose(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn choose(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let environment: EnvironmentName = call.name("environment", |name| texts::environment(name))?;
     let cluster = site.cluster().await?;
     let records = importer::records(&cluster).await;
@@ -347,7 +346,7 @@ pub(crate) async fn choose(console: Arc<Console>, call: Call) -> Result<Response
 }
 
 /// `GET /new-environment`
-pub(crate) async fn new(_: Arc<Console>, call: Call) -> Result<Response, Problem> {
+pub(crate) async fn new(call: Call) -> Result<Response, Problem> {
     let body = || {
         html! {
             form method="post" action="/environments" {
@@ -378,31 +377,35 @@ fn field(name: &str, label: &str, help: Option<&str>, is_required: bool) -> Mark
 }
 
 /// `POST /environments`
-pub(crate) async fn create(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+pub(crate) async fn create(call: Call) -> Result<Response, Problem> {
     let form = call.form()?;
     let environment: EnvironmentName = form.required("environment")?;
     let namespace: Option<Namespace> = form.parsed("namespace")?;
     let namespace = namespace.unwrap_or_else(|| importer::default_namespace(&environment));
     let description = form.text("description").map(str::to_owned);
     let title = texts::create_environment(&environment);
-    let task = Arc::clone(&console);
-    let run = console.runs.start(title, |run| async move {
-        let site = &task.site;
-        let cluster = site.cluster().await?;
-        let description = description.as_deref();
-        let tell = |event| run.take(&event, (site.program.explain.event)(&event));
-        let created = site.change(&cluster, false, &tell, async |change| {
-            let adopt = AdoptionPolicy::Refuse;
-            importer::create_environment(change, &environment, &namespace, description, adopt).await
-        });
-        created.await?.map_err(|error| site.problem(error))?;
-        Ok(json!({ "environment": environment, "namespace": namespace }))
-    })?;
+    let user = Arc::clone(&call.user);
+    let run = call
+        .console
+        .runs
+        .start(&call.user, title, |run| async move {
+            let site = &user.site;
+            let cluster = site.cluster().await?;
+            let description = description.as_deref();
+            let tell = |event| run.take(&event, (site.program.explain.event)(&event));
+            let created = site.change(&cluster, false, &tell, async |change| {
+                let adopt = AdoptionPolicy::Refuse;
+                importer::create_environment(change, &environment, &namespace, description, adopt)
+                    .await
+            });
+            created.await?.map_err(|error| site.problem(error))?;
+            Ok(json!({ "environment": environment, "namespace": namespace }))
+        })?;
     Ok(see_other(&links::run(&run.id)))
 }
 
 /// `GET /environments/{environment}/delete`
-pub(crate) async fn confirm_deletion(_: Arc<Console>, call: Call) -> Result<Response, Problem> {
+pub(crate) async fn confirm_deletion(call: Call) -> Result<Response, Problem> {
     let environment: EnvironmentName = call.name("environment", |name| texts::environment(name))?;
     let title = texts::delete_environment(&environment);
     let body = || {
@@ -420,8 +423,8 @@ pub(crate) async fn confirm_deletion(_: Arc<Console>, call: Call) -> Result<Resp
 }
 
 /// `POST /environments/{environment}/delete`
-pub(crate) async fn plan_deletion(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn plan_deletion(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let environment: EnvironmentName = call.name("environment", |name| texts::environment(name))?;
     let delete_resources = call.form()?.is_checked("resources");
     let cluster = site.cluster().await?;
@@ -434,6 +437,6 @@ pub(crate) async fn plan_deletion(console: Arc<Console>, call: Call) -> Result<R
         delete_resources,
         shown,
     };
-    let id = console.plans.add(PlanKind::EnvironmentDeletion(plan))?;
+    let id = call.user.plans.add(PlanKind::EnvironmentDeletion(plan))?;
     Ok(see_other(&links::plan(&id)))
 }

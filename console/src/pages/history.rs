@@ -1,7 +1,5 @@
 //! The history of changes to the cluster, and one change.
 
-use std::sync::Arc;
-
 use axum::response::Response;
 use importer::{ChangeFilter, ChangeReceipt, History, Outcome};
 use maud::{Markup, html};
@@ -11,15 +9,14 @@ use super::links;
 use crate::call::Call;
 use crate::page::{Section, Tone, facts, lines, link, objects, state, table, text, time};
 use crate::problem::Problem;
-use crate::state::Console;
 use crate::texts;
 
 /// The changes on one page.
 const PAGE: usize = 50;
 
 /// `GET /history?solution=&environment=&before=`
-pub(crate) async fn list(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn list(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let solution = call.query.parsed("solution")?;
     let environment = call.query.parsed("environment")?;
     let before: Option<u32> = call.query.parsed("before")?;
@@ -124,8 +121,8 @@ fn outcome(outcome: &Outcome) -> Markup {
 }
 
 /// `GET /history/{revision}`
-pub(crate) async fn show(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let number: u32 = call.name("revision", |number| texts::revision(number))?;
     let cluster = site.cluster().await?;
     let history = importer::history(&cluster, &ChangeFilter::default()).await;

@@ -28,7 +28,6 @@ use crate::problem::Problem;
 use crate::reply::see_other;
 use crate::runs::Run;
 use crate::site::Site;
-use crate::state::Console;
 use crate::texts;
 
 /// The exceptions that a form offers, with the names of their fields.
@@ -86,8 +85,8 @@ struct Deployed {
 }
 
 /// `GET /environments/{environment}/solutions/{solution}/deploy?version=&namespace=`
-pub(crate) async fn deploy_form(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn deploy_form(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let place = Place::of(&call)?;
     let cluster = site.cluster().await?;
     let records = importer::records(&cluster).await;
@@ -322,11 +321,8 @@ fn allowed(form: &Form) -> Exceptions {
 }
 
 /// `POST /environments/{environment}/solutions/{solution}/deploy`
-pub(crate) async fn plan_deployment(
-    console: Arc<Console>,
-    call: Call,
-) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn plan_deployment(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let place = Place::of(&call)?;
     let form = call.form()?;
     let version: Version = form.required("version")?;
@@ -351,13 +347,13 @@ pub(crate) async fn plan_deployment(
     let mut request = site.request(&imported, goal)?;
     (request.verb, request.allowed) = (Verb::Deploy, allowed(&form));
     let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request)).await?;
-    let id = console.plans.add(PlanKind::Deployment(Box::new(plan)))?;
+    let id = call.user.plans.add(PlanKind::Deployment(Box::new(plan)))?;
     Ok(see_other(&links::plan(&id)))
 }
 
 /// `GET /environments/{environment}/solutions/{solution}/rollback?namespace=`
-pub(crate) async fn rollback_form(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn rollback_form(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let place = Place::of(&call)?;
     let filter = ChangeFilter {
         solution: Some(place.solution.clone()),
@@ -404,8 +400,8 @@ pub(crate) async fn rollback_form(console: Arc<Console>, call: Call) -> Result<R
 }
 
 /// `POST /environments/{environment}/solutions/{solution}/rollback`
-pub(crate) async fn plan_rollback(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn plan_rollback(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let Place {
         environment,
         solution,
@@ -424,13 +420,13 @@ pub(crate) async fn plan_rollback(console: Arc<Console>, call: Call) -> Result<R
     request.verb = Verb::Rollback;
     request.allowed.downgrade = Downgrade::Allow;
     let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request)).await?;
-    let id = console.plans.add(PlanKind::Deployment(Box::new(plan)))?;
+    let id = call.user.plans.add(PlanKind::Deployment(Box::new(plan)))?;
     Ok(see_other(&links::plan(&id)))
 }
 
 /// `GET /environments/{environment}/solutions/{solution}/undeploy`
-pub(crate) async fn undeploy_form(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn undeploy_form(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let place = Place::of(&call)?;
     let cluster = site.cluster().await?;
     let deployed = place.deployed(site, &cluster).await?;
@@ -462,11 +458,8 @@ pub(crate) async fn undeploy_form(console: Arc<Console>, call: Call) -> Result<R
 }
 
 /// `POST /environments/{environment}/solutions/{solution}/undeploy`
-pub(crate) async fn plan_undeployment(
-    console: Arc<Console>,
-    call: Call,
-) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn plan_undeployment(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let Place {
         environment,
         solution,
@@ -483,7 +476,7 @@ pub(crate) async fn plan_undeployment(
     });
     let shown = separate_blocked(planned.await?, site)?;
     let plan = UndeploymentPlan { deployed, shown };
-    let id = console.plans.add(PlanKind::Undeployment(plan))?;
+    let id = call.user.plans.add(PlanKind::Undeployment(plan))?;
     Ok(see_other(&links::plan(&id)))
 }
 
@@ -495,10 +488,10 @@ fn gone() -> Problem {
 }
 
 /// `GET /plans/{plan}`
-pub(crate) async fn show(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
     let id: String = call.name("plan", str::to_owned)?;
-    let plan = console.plans.get(&id).ok_or_else(gone)?;
-    let program = &console.site.program;
+    let plan = call.user.plans.get(&id).ok_or_else(gone)?;
+    let program = &call.user.site.program;
     let json = || match &plan.kind {
         PlanKind::Deployment(plan) => (program.results.plan)(&plan.shown, &plan.blockers),
         PlanKind::Undeployment(plan) => removal(&plan.shown),
@@ -540,10 +533,10 @@ fn title(plan: &StoredPlan) -> String {
 }
 
 /// `POST /plans/{plan}/apply`
-pub(crate) async fn apply(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
+pub(crate) async fn apply(call: Call) -> Result<Response, Problem> {
     let form = call.form()?;
     let id: String = call.name("plan", str::to_owned)?;
-    let plan = console.plans.get(&id).ok_or_else(gone)?;
+    let plan = call.user.plans.get(&id).ok_or_else(gone)?;
     if !plan_text::is_applicable(&plan) {
         return Err(Problem::refused(texts::BLOCKED, Vec::new(), Vec::new()));
     }
@@ -553,12 +546,15 @@ pub(crate) async fn apply(console: Arc<Console>, call: Call) -> Result<Response,
     {
         return Err(Problem::refused(texts::NO_CONSENT, Vec::new(), Vec::new()));
     }
-    let plan = console.plans.take(&id).ok_or_else(gone)?;
-    let (task, applied) = (Arc::clone(&console), Arc::clone(&plan));
-    let started = console.runs.start(title(&plan), |run| async move {
-        apply_stored(&task.site, &applied, &run).await
-    });
-    let run = started.inspect_err(|_| console.plans.put_back(plan))?;
+    let plan = call.user.plans.take(&id).ok_or_else(gone)?;
+    let (user, applied) = (Arc::clone(&call.user), Arc::clone(&plan));
+    let started = call
+        .console
+        .runs
+        .start(&call.user, title(&plan), |run| async move {
+            apply_stored(&user.site, &applied, &run).await
+        });
+    let run = started.inspect_err(|_| call.user.plans.put_back(plan))?;
     Ok(see_other(&links::run(&run.id)))
 }
 

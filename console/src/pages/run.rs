@@ -25,17 +25,15 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// The time between two events of a stream, so that a push does not send one for each part of a blob.
 const COALESCE: Duration = Duration::from_millis(200);
 
-fn find(console: &Console, call: &Call) -> Result<Arc<Run>, Problem> {
+fn find(call: &Call) -> Result<Arc<Run>, Problem> {
     let id: String = call.name("run", |id| texts::run(id))?;
-    console
-        .runs
-        .get(&id)
-        .ok_or_else(|| Problem::not_found(texts::run(id)))
+    let run = call.console.runs.get(&call.user, &id);
+    run.ok_or_else(|| Problem::not_found(texts::run(id)))
 }
 
 /// `GET /runs`
-pub(crate) async fn list(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let runs = console.runs.all();
+pub(crate) async fn list(call: Call) -> Result<Response, Problem> {
+    let runs = call.console.runs.of(&call.user);
     let body = || {
         let row = |run: &Arc<Run>| {
             [
@@ -78,8 +76,8 @@ fn ending(end: Option<&RunEnd>) -> Markup {
 }
 
 /// `GET /runs/{run}`
-pub(crate) async fn show(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let run = find(&console, &call)?;
+pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
+    let run = find(&call)?;
     let json = || {
         let end = run.end();
         let result = match &end {
@@ -128,12 +126,10 @@ fn details(run: &Run) -> Markup {
 }
 
 /// `GET /runs/{run}/events`: the state of the run after each change, with the lines that the client does not have yet.
-pub(crate) async fn events(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let run = find(&console, &call)?;
-    let session = console
-        .session_id(&call.headers)
-        .unwrap_or_default()
-        .to_owned();
+pub(crate) async fn events(call: Call) -> Result<Response, Problem> {
+    let run = find(&call)?;
+    let session = call.console.session.value(&call.headers);
+    let session = session.unwrap_or_default().to_owned();
     let last = call
         .headers
         .get("last-event-id")
@@ -141,7 +137,7 @@ pub(crate) async fn events(console: Arc<Console>, call: Call) -> Result<Response
     let reader = EventReader {
         changes: run.changes(),
         run,
-        console,
+        console: call.console,
         session,
         next: last,
         has_ended: false,
@@ -199,8 +195,8 @@ impl EventReader {
 }
 
 /// `POST /runs/{run}/cancel`
-pub(crate) async fn cancel(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let run = find(&console, &call)?;
+pub(crate) async fn cancel(call: Call) -> Result<Response, Problem> {
+    let run = find(&call)?;
     run.cancel();
     Ok(see_other(&links::run(&run.id)))
 }

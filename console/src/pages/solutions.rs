@@ -1,7 +1,5 @@
 //! Solutions: the imported versions, and one version with its signers, images and parameters.
 
-use std::sync::Arc;
-
 use axum::response::Response;
 use importer::{PlannedRight, Status, VersionOutline, VersionStatus};
 use maud::{Markup, html};
@@ -17,15 +15,14 @@ use crate::page::{Section, Tone, code, facts, link, state, table, text, time};
 use crate::problem::Problem;
 use crate::reply;
 use crate::site::Site;
-use crate::state::Console;
 use crate::texts;
 
 /// The largest number of environments that are named.
 const MOST_PLACES: usize = 5;
 
 /// `GET /solutions`
-pub(crate) async fn list(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn list(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     if call.visit.wants_json() {
         return Ok(reply::json(site.status_json().await?));
     }
@@ -111,8 +108,8 @@ fn places(version: &VersionStatus) -> Markup {
 }
 
 /// `GET /solutions/{solution}/{version}`
-pub(crate) async fn show(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let missing = |_: &str| texts::VERSION_OF_PATH.to_owned();
     let name: SolutionName = call.name("solution", missing)?;
     let number: Version = call.name("version", missing)?;
@@ -186,8 +183,8 @@ fn details(version: &VersionStatus) -> Markup {
 }
 
 /// `GET /solutions/{solution}/{version}/rights`: what the archive itself says. It is read from the registry and checked.
-pub(crate) async fn rights(console: Arc<Console>, call: Call) -> Result<Response, Problem> {
-    let site = &console.site;
+pub(crate) async fn rights(call: Call) -> Result<Response, Problem> {
+    let site = &call.user.site;
     let missing = |_: &str| texts::VERSION_OF_PATH.to_owned();
     let name: SolutionName = call.name("solution", missing)?;
     let number: Version = call.name("version", missing)?;

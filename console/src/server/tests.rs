@@ -1,3 +1,5 @@
+mod provider;
+
 use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HOST, LOCATION, SET_COOKIE};
@@ -36,7 +38,8 @@ impl Answer {
     }
 }
 
-fn program() -> Program {
+/// Returns a program without a cluster and without registries.
+pub(crate) fn program() -> Program {
     let none = || Problem::refused("there is no registry", Vec::new(), Vec::new());
     Program {
         connect: ConnectOptions {
@@ -76,6 +79,18 @@ fn program() -> Program {
     }
 }
 
+async fn send(console: &Arc<Console>, request: axum::http::request::Builder, body: &str) -> Answer {
+    let request = request.body(Body::from(body.to_owned())).unwrap();
+    let answer = router(Arc::clone(console)).oneshot(request).await.unwrap();
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Answer {
+        status: head.status,
+        headers: head.headers,
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
 impl Browser {
     async fn new() -> Self {
         let token = AccessToken::random().unwrap();
@@ -97,18 +112,7 @@ impl Browser {
     }
 
     async fn send(&self, request: axum::http::request::Builder, body: &str) -> Answer {
-        let request = request.body(Body::from(body.to_owned())).unwrap();
-        let answer = router(Arc::clone(&self.console))
-            .oneshot(request)
-            .await
-            .unwrap();
-        let (head, body) = answer.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        Answer {
-            status: head.status,
-            headers: head.headers,
-            body: String::from_utf8(body.to_vec()).unwrap(),
-        }
+        send(&self.console, request, body).await
     }
 
     fn request(&self, method: Method, path: &str) -> axum::http::request::Builder {
@@ -164,7 +168,11 @@ async fn no_page_is_shown_without_a_session() {
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
         assert!(answer.body.contains("open the printed address"), "{path}");
     }
-    browser.cookie = Some(format!("{}={}", browser.console.cookie, "0".repeat(64)));
+    browser.cookie = Some(format!(
+        "{}={}",
+        browser.console.session.name(),
+        "0".repeat(64)
+    ));
     assert_eq!(browser.get("/runs").await.status, StatusCode::UNAUTHORIZED);
     assert_eq!(
         browser.post("/environments", "").await.status,

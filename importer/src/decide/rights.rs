@@ -2,6 +2,7 @@
 //! each object, and granting each rule of the operator's roles. The rights of each step are defined in `needs`;
 //! `manifests` prints them as roles. docs/decisions/0012-least-privilege.md gives the reasons.
 
+mod impersonation;
 pub(crate) mod manifests;
 pub(crate) mod missing;
 pub(crate) mod rendered;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use kubernetes::{Access, Cluster, Object, ObjectRef, ServedKind};
 use manifests::Definition;
 use planner::{Entry, Stage, vocabulary as v};
+use registry::RegistryAddress;
 use schemas::{API_VERSION, KubernetesName, Prerequisites};
 use serde_json::Value;
 
@@ -36,6 +37,20 @@ const NAMELESS: [&str; 2] = ["create", "list"];
 const CORE: &str = "";
 const APPS: &str = "apps";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
+
+/// The resource in rules about a registry. It only exists in rules: a registry knows no users of the cluster.
+const REGISTRIES: &str = "registries";
+
+/// Returns the access that lets a user read a registry with a login that is not the user's own.
+#[must_use]
+pub fn registry_access(registry: &RegistryAddress) -> Access {
+    Access::new("get", group(), REGISTRIES).name(&registry.to_string())
+}
+
+/// Returns the API group of this project.
+fn group() -> &'static str {
+    API_VERSION.split_once('/').unwrap_or_default().0
+}
 
 /// The needed rights in a cluster.
 #[derive(Debug, Default)]
@@ -72,11 +87,16 @@ impl Needs {
 
     /// Adds the rights to report fleets to a hub and to read decisions about them there.
     pub(crate) fn hub(&mut self) {
-        let (group, _) = API_VERSION.split_once('/').unwrap_or_default();
+        let group = group();
         let status = format!("{}/status", hub::RESOURCE);
         let verbs = ["get", "list", "watch", "create", "patch"];
         self.everywhere(&verbs, group, hub::RESOURCE, None);
         self.everywhere(&["get", "patch"], group, &status, None);
+    }
+
+    /// Adds the right to read registries with the logins of the web console.
+    pub(crate) fn registries(&mut self) {
+        self.everywhere(&["get"], group(), REGISTRIES, None);
     }
 
     /// Adds the right to set up a cluster as a hub.

@@ -67,7 +67,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 
-    /// The commands to permit; may be repeated [default: all except `fleet-hub` and `fleet-init`]
+    /// The commands to permit; may be repeated [default: all except `fleet-hub`, `fleet-init` and
+    /// `console`]
     #[arg(long = "verb", value_name = "VERB", value_enum)]
     verbs: Vec<RbacVerb>,
 
@@ -82,6 +83,10 @@ pub(crate) struct Arguments {
     /// Bind the roles to this ServiceAccount; may be repeated
     #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = account)]
     accounts: Vec<(Namespace, KubernetesName)>,
+
+    /// Also print the roles with which this ServiceAccount acts on behalf of the users and groups
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = account, requires = "users")]
+    impersonator: Option<(Namespace, KubernetesName)>,
 
     #[command(flatten)]
     charts: ChartArguments,
@@ -125,6 +130,8 @@ enum RbacVerb {
     FleetHub,
     /// Prepare a hub (`fleet init --hub`)
     FleetInit,
+    /// Use the registry logins of a web console in the cluster
+    Console,
 }
 
 impl RbacVerb {
@@ -145,6 +152,7 @@ impl RbacVerb {
             Self::Status => &[R::Status],
             Self::FleetHub => &[R::FleetHub],
             Self::FleetInit => &[R::FleetInit],
+            Self::Console => &[R::Console],
         }
     }
 }
@@ -218,6 +226,7 @@ impl Arguments {
             archive,
             within,
             subjects: users.chain(groups).chain(accounts).collect(),
+            impersonator: self.impersonator.clone(),
             charts: Vec::new(),
         })
     }

@@ -1,5 +1,6 @@
 //! An identity provider on a loopback address, whose answers a test can bend ([`TestProvider`]).
 
+use std::collections::HashMap;
 use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
@@ -10,7 +11,6 @@ use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, LOCATION};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use axum::serve::Listener;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
@@ -22,27 +22,26 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
+use tokio::net::TcpListener;
 
 use super::START;
+use crate::connection::{Certificate, accept};
 use crate::secret;
 
-pub(super) fn encode(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Keys that are created once for all tests.
-pub(super) struct TestKeys {
+pub(crate) struct TestKeys {
     /// The certificate of the server and its key.
-    pub(super) server: Vec<u8>,
-    pub(super) rsa: Vec<u8>,
+    pub(crate) server: Vec<u8>,
+    pub(crate) rsa: Vec<u8>,
     rsa_small: Vec<u8>,
     curve: Vec<u8>,
 }
 
-pub(super) static KEYS: LazyLock<TestKeys> = LazyLock::new(|| {
+pub(crate) static KEYS: LazyLock<TestKeys> = LazyLock::new(|| {
     let rsa = |bits: u32| {
         openssl(&format!(
             "genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:{bits}"
@@ -83,7 +82,7 @@ fn openssl_with_key(arguments: &str, key: &[u8], input: &str) -> Vec<u8> {
 
 /// The key that signs ID tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Signer {
+pub(crate) enum Signer {
     Rsa,
     SmallRsa,
     Curve,
@@ -93,7 +92,7 @@ pub(super) enum Signer {
 }
 
 impl Signer {
-    pub(super) fn algorithm(self) -> &'static str {
+    pub(crate) fn algorithm(self) -> &'static str {
         match self {
             Self::Rsa | Self::SmallRsa => "RS256",
             Self::Curve => "ES256",
@@ -103,7 +102,7 @@ impl Signer {
     }
 
     /// Returns the public key in the form of JSON.
-    pub(super) fn jwk(self) -> Value {
+    pub(crate) fn jwk(self) -> Value {
         if self == Self::Curve {
             let random = SystemRandom::new();
             let key =
@@ -165,36 +164,36 @@ fn small_modulus() -> Vec<u8> {
 }
 
 /// Returns an answer.
-pub(super) type RawAnswer = fn() -> Response;
+pub(crate) type RawAnswer = fn() -> Response;
 
 /// The answers of the provider. A test changes some of them.
-pub(super) struct Answers {
-    pub(super) discovery: Value,
-    pub(super) keys: Value,
-    pub(super) header: Value,
-    pub(super) claims: Value,
+pub(crate) struct Answers {
+    pub(crate) discovery: Value,
+    pub(crate) keys: Value,
+    pub(crate) header: Value,
+    pub(crate) claims: Value,
     /// The answer with the tokens, without the ID token.
-    pub(super) tokens: Value,
-    pub(super) signer: Signer,
-    pub(super) has_id_token: bool,
+    pub(crate) tokens: Value,
+    pub(crate) signer: Signer,
+    pub(crate) has_id_token: bool,
     /// The raw answer at a path, instead of the usual one.
-    pub(super) raw: Option<(&'static str, RawAnswer)>,
+    pub(crate) raw: Option<(&'static str, RawAnswer)>,
     /// The challenge of the login.
-    pub(super) challenge: String,
+    pub(crate) challenge: String,
     /// The requests so far: method, path, login and body.
-    pub(super) requests: Vec<String>,
+    pub(crate) requests: Vec<String>,
 }
 
 /// An identity provider on a loopback address.
 #[derive(Clone)]
-pub(super) struct TestProvider {
-    pub(super) issuer: String,
+pub(crate) struct TestProvider {
+    pub(crate) issuer: String,
     answers: Arc<Mutex<Answers>>,
 }
 
 impl TestProvider {
     /// Starts a provider that answers correctly.
-    pub(super) async fn start(signer: Signer) -> Self {
+    pub(crate) async fn start(signer: Signer) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("https://{}", tcp.local_addr().unwrap());
         let answers = Answers {
@@ -221,18 +220,27 @@ impl TestProvider {
         let answers = Arc::new(Mutex::new(answers));
         let provider = Self { issuer, answers };
         let router = Router::new().fallback(answer).with_state(provider.clone());
-        let tls = TlsAcceptor::from(Arc::new(server_config()));
-        let listener = TlsListener { tcp, tls };
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let certificate = Certificate::new(Arc::new(server_config()), || None);
+        tokio::spawn(accept(tcp, Some(certificate), router));
         provider
     }
 
-    pub(super) fn answers(&self) -> MutexGuard<'_, Answers> {
+    /// Gives tokens for the login that begins at this URL, which it returns as its query.
+    pub(crate) fn expect(&self, url: &str) -> HashMap<String, String> {
+        let url = reqwest::Url::parse(url).unwrap();
+        let query: HashMap<_, _> = url.query_pairs().into_owned().collect();
+        let mut answers = self.answers();
+        answers.claims["nonce"] = query["nonce"].clone().into();
+        answers.challenge.clone_from(&query["code_challenge"]);
+        query
+    }
+
+    pub(crate) fn answers(&self) -> MutexGuard<'_, Answers> {
         self.answers.lock().unwrap()
     }
 
     /// Returns the number of requests whose text begins so.
-    pub(super) fn count(&self, start: &str) -> usize {
+    pub(crate) fn count(&self, start: &str) -> usize {
         let answers = self.answers();
         let requests = answers.requests.iter();
         requests
@@ -250,7 +258,7 @@ impl Answers {
     }
 
     fn token_answer(&self, body: &str) -> Response {
-        let fields: std::collections::HashMap<_, _> = form_urlencoded::parse(body.as_bytes())
+        let fields: HashMap<_, _> = form_urlencoded::parse(body.as_bytes())
             .into_owned()
             .collect();
         let challenge = |verifier: &String| encode(secret::digest(verifier));
@@ -299,18 +307,18 @@ async fn answer(State(provider): State<TestProvider>, request: Request) -> Respo
 }
 
 /// Redirects to a path that would answer correctly.
-pub(super) fn redirection() -> Response {
+pub(crate) fn redirection() -> Response {
     (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, "/keys")]).into_response()
 }
 
 /// Sends spaces without end.
-pub(super) fn endless() -> Response {
+pub(crate) fn endless() -> Response {
     let chunks = futures::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 64 * 1024]));
     Body::from_stream(chunks).into_response()
 }
 
 /// Sends a byte from time to time for three seconds.
-pub(super) fn slow() -> Response {
+pub(crate) fn slow() -> Response {
     let chunks = futures::stream::unfold(0, async |sent| {
         tokio::time::sleep(Duration::from_millis(50)).await;
         (sent < 60).then(|| (Ok::<_, std::io::Error>(" "), sent + 1))
@@ -318,7 +326,8 @@ pub(super) fn slow() -> Response {
     Body::from_stream(chunks).into_response()
 }
 
-fn server_config() -> ServerConfig {
+/// Returns the TLS configuration of a server on a loopback address.
+pub(crate) fn server_config() -> ServerConfig {
     let certificate = CertificateDer::from_pem_slice(&KEYS.server).unwrap();
     let key = PrivateKeyDer::from_pem_slice(&KEYS.server).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -326,28 +335,4 @@ fn server_config() -> ServerConfig {
     let config = config.with_safe_default_protocol_versions().unwrap();
     let config = config.with_no_client_auth();
     config.with_single_cert(vec![certificate], key).unwrap()
-}
-
-struct TlsListener {
-    tcp: TcpListener,
-    tls: TlsAcceptor,
-}
-
-impl Listener for TlsListener {
-    type Io = TlsStream<TcpStream>;
-    type Addr = std::net::SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        loop {
-            let (stream, address) = self.tcp.accept().await.unwrap();
-            // A client that does not trust the certificate ends the handshake.
-            if let Ok(stream) = self.tls.accept(stream).await {
-                return (stream, address);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<Self::Addr> {
-        self.tcp.local_addr()
-    }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use validator::AcceptedArchive;
 
 use crate::choices::destination::default_namespace;
+use crate::decide::rights::impersonation::{self, Impersonated};
 use crate::decide::rights::rendered::{RenderedRelease, widened};
 use crate::decide::rights::roles::{BindingSubject, Manifest, PlacedRules};
 use crate::decide::rights::verbs::{ANY, RightsScope, RightsVerb};
@@ -49,6 +50,8 @@ pub struct WantedRights<'a> {
     pub within: RightsScope,
     /// The subjects that are bound to the roles.
     pub subjects: Vec<Subject>,
+    /// The account that acts on behalf of the subjects, if there is one.
+    pub impersonator: Option<(Namespace, KubernetesName)>,
     /// The releases of its charts, as far as they could be rendered.
     pub charts: Vec<RenderedRelease>,
 }
@@ -72,6 +75,7 @@ impl<'a> WantedRights<'a> {
             archive: Some(archive),
             within,
             subjects: Vec::new(),
+            impersonator: None,
             charts: Vec::new(),
         }
     }
@@ -111,9 +115,8 @@ impl<'a> WantedRights<'a> {
         {
             needs.events();
         }
-        let in_hub = |verb: &RightsVerb| RightsVerb::HUB.contains(verb);
-        // A hub has no records.
-        let has_records = !self.verbs.iter().all(in_hub);
+        let without = |verb: &RightsVerb| RightsVerb::WITHOUT_RECORDS.contains(verb);
+        let has_records = !self.verbs.iter().all(without);
         // Users who only see one environment or namespace see no receipts. Changes in a single namespace have none.
         let has_receipts = match self.within {
             RightsScope::Anywhere => true,
@@ -130,14 +133,38 @@ impl<'a> WantedRights<'a> {
         } else {
             Vec::new()
         };
-        for (namespace, rules) in rules.all() {
+        let placed = rules.all();
+        let impersonated = self.impersonator.as_ref().map(|(namespace, name)| {
+            impersonation::roles(
+                &self.name(),
+                namespace,
+                name,
+                self.impersonated(),
+                placed.clone(),
+            )
+        });
+        for (namespace, rules) in placed {
             manifests.push(Manifest::role(self.name(), namespace.clone(), rules));
             if !self.subjects.is_empty() {
                 let subjects = self.subjects.iter().map(Subject::bound).collect();
                 manifests.push(Manifest::binding(self.name(), namespace, subjects));
             }
         }
+        manifests.extend(impersonated.into_iter().flatten());
         Ok(manifests)
+    }
+
+    /// Returns the names of the users and groups.
+    fn impersonated(&self) -> Impersonated {
+        let mut names = Impersonated::default();
+        for subject in &self.subjects {
+            match subject {
+                Subject::User(name) => names.users.push(name.clone()),
+                Subject::Group(name) => names.groups.push(name.clone()),
+                Subject::ServiceAccount(..) => {}
+            }
+        }
+        names
     }
 
     /// Adds the rights for the releases of charts.
@@ -198,6 +225,7 @@ impl<'a> WantedRights<'a> {
             archive: Some(archive),
             within: RightsScope::Anywhere,
             subjects: Vec::new(),
+            impersonator: None,
             charts: Vec::new(),
         };
         let mut objects = wanted.objects()?;
@@ -398,6 +426,7 @@ impl<'a> WantedRights<'a> {
             RightsVerb::Status => return self.add_status(needs),
             RightsVerb::FleetHub => return needs.hub(),
             RightsVerb::FleetInit => return needs.hub_definition(),
+            RightsVerb::Console => return needs.registries(),
             _ => {}
         }
         if let RightsScope::Namespace(namespace) = &self.within {
@@ -442,7 +471,10 @@ impl<'a> WantedRights<'a> {
                 needs.taken_back(objects);
                 needs.resources_here(self.definitions());
             }
-            RightsVerb::Status | RightsVerb::FleetHub | RightsVerb::FleetInit => {
+            RightsVerb::Status
+            | RightsVerb::FleetHub
+            | RightsVerb::FleetInit
+            | RightsVerb::Console => {
                 unreachable!("it writes no record")
             }
         }
@@ -584,6 +616,7 @@ mod tests {
             archive: None,
             within: place.unwrap_or(RightsScope::Anywhere),
             subjects: Vec::new(),
+            impersonator: None,
             charts: Vec::new(),
         }
     }
@@ -725,9 +758,9 @@ mod tests {
 
     #[test]
     fn different_rights_have_different_names() {
-        let with_hub = [&RightsVerb::ALL[..], &RightsVerb::HUB].concat();
+        let with_all = [&RightsVerb::ALL[..], &RightsVerb::WITHOUT_RECORDS].concat();
         let some = [
-            wanted(&with_hub, None),
+            wanted(&with_all, None),
             wanted(&[RightsVerb::FleetHub], None),
             wanted(&RightsVerb::ALL, None),
             wanted(&RightsVerb::ALL, Some("prod")),

@@ -35,6 +35,8 @@ pub enum RightsVerb {
     FleetHub,
     /// Set up a cluster as a hub.
     FleetInit,
+    /// Use the registry logins of the web console.
+    Console,
 }
 
 impl RightsVerb {
@@ -52,8 +54,8 @@ impl RightsVerb {
         Self::Status,
     ];
 
-    /// The verbs in a hub.
-    pub(super) const HUB: [Self; 2] = [Self::FleetHub, Self::FleetInit];
+    /// The verbs that need no records.
+    pub(super) const WITHOUT_RECORDS: [Self; 3] = [Self::FleetHub, Self::FleetInit, Self::Console];
 
     /// The verbs that can be used in a single namespace.
     pub const ALONE: [Self; 3] = [Self::Deploy, Self::Undeploy, Self::Status];
@@ -73,6 +75,7 @@ impl RightsVerb {
             Self::Status => "status",
             Self::FleetHub => "fleet-hub",
             Self::FleetInit => "fleet-init",
+            Self::Console => "console",
         }
     }
 }

@@ -11,16 +11,17 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use registry::{RepositoryPath, Username};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use serve::{ReaderLogin, Server, ServerOptions, Tls};
+use serve::{ReaderLogin, Server, ServerOptions};
 use store::{ArchiveValidator, Archives, ContentUpdate, ValidationScope};
 use tokio::signal::unix::{SignalKind, signal};
 use validator::{AcceptedArchive, CheckDepth, SignaturePolicy};
 
 use self::log::Log;
 use crate::args::{Output, SignatureArguments};
+use crate::commands::certificate::CertificateArguments;
 use crate::commands::validate::{self, check};
 use crate::failure::{Failure, Outcome};
-use crate::{disk, interrupt, terminal};
+use crate::{interrupt, terminal};
 
 /// Serve archives as a read-only registry
 #[derive(Args, Debug)]
@@ -50,13 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<RepositoryPath>,
 
-    /// The TLS certificate (PEM), followed by its intermediate certificates
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-
-    /// The secret key of the TLS certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    certificate: CertificateArguments,
 
     /// Require a login with this user name
     #[arg(long, value_name = "NAME", requires = "password_file")]
@@ -87,8 +83,8 @@ const PARTING: Duration = Duration::from_secs(2);
 pub(super) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failure> {
     interrupt::take_time(serve::limits::ENDING + PARTING);
     let log = Arc::new(Log::new(output, arguments.access_log));
-    let pair = Pair::of(&arguments);
-    let options = options(&arguments, pair.as_ref())?;
+    let certificate = arguments.certificate.clone();
+    let options = options(&arguments)?;
     let listen = arguments.listen.clone();
     let has_tls = options.tls.is_some();
     let scheme = if has_tls { "https" } else { "http" };
@@ -107,7 +103,7 @@ pub(super) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
             .map_err(Failure::unknown)?;
         let address = server.address().map_err(Failure::unknown)?;
         let url = format!("{scheme}://{address}");
-        serve(server, judged, pair, &log, &url).await
+        serve(server, judged, &certificate, &log, &url).await
     });
     // Do not wait for tasks that have exceeded their time limit.
     runtime.shutdown_background();
@@ -118,7 +114,7 @@ pub(super) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
 async fn serve(
     server: Server,
     judged: JudgedArchives,
-    pair: Option<Pair>,
+    certificate: &CertificateArguments,
     log: &Log,
     url: &str,
 ) -> Result<(), Failure> {
@@ -135,9 +131,9 @@ async fn serve(
                 () = tokio::time::sleep(LOOK_EVERY) => ValidationScope::Changed,
                 _ = hangup.recv() => ValidationScope::All,
             };
-            if let (ValidationScope::All, Some(pair)) = (whole, &pair) {
-                match pair.read() {
-                    Ok(tls) => shown.speak(tls),
+            if whole == ValidationScope::All {
+                match certificate.read() {
+                    Ok(tls) => tls.into_iter().for_each(|tls| shown.speak(tls)),
                     // The server keeps its previous certificate.
                     Err(failure) => log.failed(&failure),
                 }
@@ -179,7 +175,7 @@ fn raise_files() {
 }
 
 /// Returns the options of the server.
-fn options(arguments: &Arguments, pair: Option<&Pair>) -> Result<ServerOptions, Failure> {
+fn options(arguments: &Arguments) -> Result<ServerOptions, Failure> {
     let login = match (&arguments.username, &arguments.password_file) {
         (Some(name), Some(file)) => {
             let cannot = || format!("cannot read the password in `{}`", file.display());
@@ -192,36 +188,10 @@ fn options(arguments: &Arguments, pair: Option<&Pair>) -> Result<ServerOptions, 
         _ => None,
     };
     Ok(ServerOptions {
-        tls: pair.map(Pair::read).transpose()?,
+        tls: arguments.certificate.read()?,
         login,
         verify_reads: arguments.verify_reads,
     })
-}
-
-/// The files of the server's certificate and its key.
-#[derive(Debug)]
-struct Pair {
-    certificate: PathBuf,
-    key: PathBuf,
-}
-
-impl Pair {
-    fn of(arguments: &Arguments) -> Option<Self> {
-        let (certificate, key) = arguments.tls_cert.clone().zip(arguments.tls_key.clone())?;
-        Some(Self { certificate, key })
-    }
-
-    /// Reads the current state.
-    fn read(&self) -> Result<Tls, Failure> {
-        let Self { certificate, key } = self;
-        let tls = serve::tls(&disk::read(certificate)?, &disk::read(key)?);
-        tls.map_err(|error| {
-            let (certificate, key) = (certificate.display(), key.display());
-            Failure::no(error)
-                .context(format!("cannot use `{certificate}` and `{key}` for TLS"))
-                .hint("use PEM files: the certificate followed by its intermediate certificates, and the key without a passphrase")
-        })
-    }
 }
 
 /// The served archives, with the keys and policies that they must satisfy.

@@ -1,4 +1,7 @@
-//! `solution console`: a web console on a loopback address, which acts with the permissions of the user who starts it.
+//! `solution console`: a web console. On a loopback address, it acts with the permissions of the user who starts it. With
+//! an identity provider, it acts with those of each user who logs in.
+
+mod provider;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,9 +14,13 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use validator::Report;
-use webconsole::{AccessToken, Console, Explanations, Problem, Program, Results};
+use webconsole::{
+    AccessToken, Certificate, Console, Explanations, Problem, Program, ProviderSettings, Results,
+};
 
+use self::provider::ProviderArguments;
 use super::blocked::{BlockedPlan, ShownBlocker};
+use super::certificate::CertificateArguments;
 use super::cluster_events;
 use super::import::consent::configured_pull_login;
 use super::import::{self, PlanDetail};
@@ -32,13 +39,27 @@ Open the printed address in a browser on this machine. It contains a token, whic
 From another machine, forward the port with `ssh -L 8440:127.0.0.1:8440 HOST`. Ctrl-C ends the command and cancels \
 running changes.
 
+With --issuer, users log in at an OpenID Connect provider. The console then reads and changes the cluster with the ID \
+token of each user, and only takes the address and the authority of the API server from your kubeconfig. It reads \
+registries with your logins if the API server allows the user to `get` the registry (`solution site rbac --verb \
+console`).
+
 Examples:
   solution console
-  solution console --context site-b --listen 127.0.0.1:0")]
+  solution console --context site-b --listen 127.0.0.1:0
+  solution console --listen 0.0.0.0:8440 --tls-cert site.pem --tls-key site.key \\
+      --public-url https://console.site.test --issuer https://dex.site.test \\
+      --client-secret-file secret")]
 pub(crate) struct Arguments {
-    /// The loopback address to listen on; port 0 selects a free port
+    /// The address to listen on, which must be a loopback address without --issuer; port 0 selects a free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8440")]
     listen: SocketAddr,
+
+    #[command(flatten)]
+    certificate: CertificateArguments,
+
+    #[command(flatten)]
+    provider: ProviderArguments,
 
     #[command(flatten)]
     reach: RegistryArguments,
@@ -53,21 +74,31 @@ pub(crate) struct Arguments {
 /// The address of a console.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct StartedConsole {
-    /// The address to open, with the access token.
+    /// The address to open. On a loopback address, it contains the access token.
     url: String,
 }
 
 pub(super) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failure> {
-    let address = arguments.listen;
-    if !address.ip().is_loopback() {
+    let Arguments {
+        listen: address,
+        certificate,
+        provider,
+        ..
+    } = arguments;
+    let settings = provider.settings()?;
+    if settings.is_none() && certificate.is_given() {
+        return Err(Failure::usage(
+            "cannot use a certificate without `--issuer`: a loopback address is not encrypted",
+        ));
+    }
+    if settings.is_none() && !address.ip().is_loopback() {
         return Err(Failure::usage(format!(
-            "cannot listen on {address}: the console has no login, so it only serves this machine"
+            "cannot listen on {address} without `--issuer`: the console has no login, so it only serves this machine"
         ))
         .hint("use a loopback address, and forward its port with `ssh -L` from another machine"));
     }
-    let token = AccessToken::random().map_err(Failure::unknown)?;
     // A passphrase is requested first, so that a wrong one is reported before any work.
-    let program = program(arguments)?;
+    let program = program(arguments.reach, &arguments.cluster, arguments.turn)?;
     cluster::block_on(async {
         let listener = TcpListener::bind(address).await;
         let listener = listener
@@ -76,33 +107,51 @@ pub(super) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
                 Failure::unknown(error).hint("choose a free port with `--listen 127.0.0.1:0`")
             })?;
         let address = listener.local_addr().map_err(Failure::unknown)?;
-        let started = StartedConsole {
-            url: format!("http://{address}{}", token.login_path()),
-        };
-        render::result(output, &started, |started| {
+        let (console, url) = console(program, address, settings)?;
+        let certificate = read_certificate(certificate)?;
+        render::result(output, &StartedConsole { url }, |started| {
             render::line!("console   {}", started.url);
             render::note("open this address in a browser; Ctrl-C ends the console");
         });
-        let console = Console::on_loopback(program, address, token);
-        webconsole::serve(listener, console)
-            .await
-            .map_err(Failure::unknown)
-    })?;
-    Ok(Outcome::Yes)
+        match webconsole::serve(listener, console, certificate).await {}
+    })
+}
+
+/// Returns the console and its address in browsers.
+fn console(
+    program: Program,
+    address: SocketAddr,
+    settings: Option<ProviderSettings>,
+) -> Result<(Console, String), Failure> {
+    let Some(settings) = settings else {
+        let token = AccessToken::random().map_err(Failure::unknown)?;
+        let url = format!("http://{address}{}", token.login_path());
+        return Ok((Console::on_loopback(program, address, token), url));
+    };
+    let url = settings.public_url.to_string();
+    let console = Console::with_provider(program, settings).map_err(Failure::usage)?;
+    Ok((console, url))
+}
+
+/// Reads the certificate of the console, if it has one.
+fn read_certificate(files: CertificateArguments) -> Result<Option<Certificate>, Failure> {
+    let Some(tls) = files.read()? else {
+        return Ok(None);
+    };
+    let read = move || files.read().ok().flatten();
+    Ok(Some(Certificate::new(tls, read)))
 }
 
 /// Returns the connections and explanations for the console.
-fn program(arguments: Arguments) -> Result<Program, Failure> {
-    let Arguments {
-        reach,
-        cluster,
-        turn,
-        ..
-    } = arguments;
+fn program(
+    reach: RegistryArguments,
+    cluster: &ClusterArguments,
+    turn: ChangeArguments,
+) -> Result<Program, Failure> {
     let writer = cluster::writer(&turn)?;
     let limits = turn.limits();
     Ok(Program {
-        connect: cluster::connect_options(&cluster),
+        connect: cluster::connect_options(cluster),
         client: Arc::new(move |registry, site| {
             import::client(registry, &reach, site).map_err(Problem::from)
         }),
