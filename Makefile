@@ -9,8 +9,8 @@ TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 # The suites that need programs or a cluster: cargo does not count them among all targets.
 SUITES = charts cluster devices docker_registry foreign helm interop kernel openssl real reference remote signed skopeo
 
-.PHONY: help check test tools test-interop test-kernel test-registry test-cluster test-hostile fuzz helm book demo \
-    demo-down dist dist-tools dist-compare bench clean
+.PHONY: help check test tools test-interop test-kernel test-registry test-cluster test-hostile fuzz helm console-solution book \
+    demo demo-down dist dist-tools dist-compare bench clean
 
 help: ## List the recipes
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -51,6 +51,9 @@ fuzz: ## Fuzz every reader of hostile input for FUZZ_SECONDS (30) each
 helm: ## Helm 4, where `cargo build --release` builds the program that uses it (TARGET=)
 	scripts/helm $(TARGET) target/$(TARGET)/release
 
+console-solution: ## The web console as a Solution, from a release build, in target/console (KEY= to sign)
+	scripts/console-solution $(TARGET)
+
 book: ## The documents as a book, in target/book, and as one page, target/solution.html
 	scripts/book
 
@@ -60,7 +63,7 @@ demo: ## The main job from nothing: start a cluster, pack, validate, import, sho
 demo-down: ## Stop what the demo left running
 	@scripts/demo down
 
-dist: ## What is shipped, in target/packages: .deb, .rpm, tarball, OCI image, checksums (TARGET=, KEY= to sign)
+dist: ## What is shipped, in target/packages: .deb, .rpm, tarball, OCI image, web console, checksums (TARGET=, KEY= to sign)
 	scripts/dist-build $(TARGET)
 	scripts/dist-packages $(TARGET)
 

@@ -27,6 +27,7 @@ mod conflicts;
 mod consent;
 mod console;
 mod console_login;
+mod console_solution;
 mod curl;
 mod definitions;
 mod delete;

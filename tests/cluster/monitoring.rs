@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
 use serde_json::Value;
 
-use crate::common::{Answer, programs};
+use crate::common::Answer;
+use crate::console_solution::program_image;
 use crate::metrics::create_prometheus_kinds;
 use crate::prometheus::Prometheus;
 use crate::site::{Site, eventually};
@@ -66,16 +66,9 @@ fn import(site: &Site, archive: &str, environment: &str, more: &[&str]) -> Answe
 /// Packs the alerts with the program itself.
 fn pack_alerts(site: &Site) {
     site.desk.run("cp", &["-r", ALERTS, "alerts"]).success();
-    let program = programs().join("solution");
-    let strip = ["-o", "stripped", program.to_str().unwrap()];
-    site.desk.run("strip", &strip).success();
-    let image = ImageBuilder::new()
-        .file("/bin/solution", site.desk.read("stripped"), 0o755)
-        .env("PATH", "/bin")
-        .user(65532)
-        .build();
     let layout = OciLayout::create(site.desk.path("alerts/images/solution")).unwrap();
-    let layout = layout.add(&image.into(), Some("1.0.0")).unwrap();
+    let image = program_image(site).into();
+    let layout = layout.add(&image, Some("1.0.0")).unwrap();
     layout.finish().unwrap();
     let arguments = [
         "pack",

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::{Answer, Desk};
 
 /// Returns the path of Helm 4.
-fn helm() -> String {
+pub(crate) fn helm() -> String {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/program");
     let path = Answer::from_command(Command::new(program).args(["helm", "--path"])).success();
     path.trim().to_owned()

@@ -13,6 +13,7 @@ mod cat;
 mod charts;
 #[path = "../common/mod.rs"]
 mod common;
+mod console_solution;
 mod foreign;
 mod format;
 mod helm;
