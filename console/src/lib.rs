@@ -20,6 +20,7 @@ mod pages;
 mod plans;
 mod problem;
 mod program;
+mod proposals;
 mod public_url;
 mod reply;
 mod runs;

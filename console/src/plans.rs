@@ -29,7 +29,18 @@ const MOST: usize = 50;
 pub(crate) struct StoredPlan {
     pub(crate) id: String,
     pub(crate) kind: PlanKind,
+    /// The origin of the plan, if another user has proposed it.
+    pub(crate) origin: Option<PlanOrigin>,
     made: Instant,
+}
+
+/// The user who has proposed a plan.
+#[derive(Debug)]
+pub(crate) struct PlanOrigin {
+    pub(crate) by: String,
+    /// Whether this plan has the effects that the other user saw; unknown if the plan of that user was blocked, because
+    /// such a plan is not complete.
+    pub(crate) is_same: Option<bool>,
 }
 
 /// The change that is planned.
@@ -65,7 +76,7 @@ pub(crate) struct UndeploymentPlan {
 }
 
 /// A Solution in an environment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DeployedPlace {
     pub(crate) solution: SolutionName,
     pub(crate) environment: EnvironmentName,
@@ -91,11 +102,16 @@ pub(crate) struct Plans(Mutex<VecDeque<Arc<StoredPlan>>>);
 
 impl Plans {
     /// Stores a plan, and returns its id.
-    pub(crate) fn add(&self, kind: PlanKind) -> Result<String, Problem> {
+    pub(crate) fn add(
+        &self,
+        kind: PlanKind,
+        origin: Option<PlanOrigin>,
+    ) -> Result<String, Problem> {
         let id = secret::random().map_err(Problem::internal)?;
         let plan = StoredPlan {
             id: id.clone(),
             kind,
+            origin,
             made: Instant::now(),
         };
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,6 +143,80 @@ impl Plans {
         plans
             .remove(at)
             .filter(|plan| plan.made.elapsed() < LIFETIME)
+    }
+}
+
+impl PlanKind {
+    /// Plans the same change with the permissions of another user. Nothing is written.
+    pub(crate) async fn plan_again(&self, site: &Site) -> Result<Self, Problem> {
+        let cluster = site.cluster().await?;
+        match self {
+            Self::Deployment(plan) => {
+                let id = &plan.version.archive.accepted.statement().predicate.id;
+                let (solution, version) = (id.name(), Some(id.version()));
+                let imported = site.imported(&cluster, solution, version).await?;
+                let mut request = site.request(&imported, plan.request.goal.clone())?;
+                (request.verb, request.allowed) = (plan.request.verb, plan.request.allowed);
+                let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request));
+                Ok(Self::Deployment(Box::new(plan.await?)))
+            }
+            Self::Undeployment(plan) => {
+                UndeploymentPlan::make(site, &cluster, plan.deployed.clone()).await
+            }
+            Self::EnvironmentDeletion(plan) => {
+                let (environment, resources) = (plan.environment.clone(), plan.delete_resources);
+                DeletionPlan::make(site, &cluster, environment, resources).await
+            }
+        }
+    }
+
+    /// Returns true if another plan of the same change has the same effects.
+    pub(crate) fn has_effects_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Deployment(one), Self::Deployment(other)) => one.agreed == other.agreed,
+            (Self::Undeployment(one), Self::Undeployment(other)) => {
+                matches!((&one.shown, &other.shown), (Ok(one), Ok(other)) if one.differs(other).is_none())
+            }
+            (Self::EnvironmentDeletion(one), Self::EnvironmentDeletion(other)) => {
+                one.shown.as_ref().ok() == other.shown.as_ref().ok()
+            }
+            _ => false,
+        }
+    }
+}
+
+impl UndeploymentPlan {
+    /// Plans to undeploy a Solution. Nothing is written.
+    pub(crate) async fn make(
+        site: &Site,
+        cluster: &Cluster,
+        deployed: DeployedPlace,
+    ) -> Result<PlanKind, Problem> {
+        let planned = site.change(cluster, true, &|_| (), async |change| {
+            deployed.undeployment().carry_out(change).await
+        });
+        let shown = separate_blocked(planned.await?, site)?;
+        Ok(PlanKind::Undeployment(Self { deployed, shown }))
+    }
+}
+
+impl DeletionPlan {
+    /// Plans to delete an environment. Nothing is written.
+    pub(crate) async fn make(
+        site: &Site,
+        cluster: &Cluster,
+        environment: EnvironmentName,
+        delete_resources: bool,
+    ) -> Result<PlanKind, Problem> {
+        let planned = site.change(cluster, true, &|_| (), async |change| {
+            importer::delete_environment(change, &environment, delete_resources).await
+        });
+        let shown = separate_blocked(planned.await?, site)?;
+        Ok(PlanKind::EnvironmentDeletion(Self {
+            environment,
+            delete_resources,
+            shown,
+        }))
     }
 }
 
@@ -177,7 +267,7 @@ impl DeployedPlace {
 }
 
 /// Separates the reasons why a removal is refused from other errors.
-pub(crate) fn separate_blocked<T>(
+fn separate_blocked<T>(
     removed: Result<T, importer::Error>,
     site: &Site,
 ) -> Result<Removal<T>, Problem> {

@@ -22,7 +22,7 @@ use tower_http::csrf::CsrfLayer;
 
 use crate::call::{sent, shown};
 use crate::connection::{Certificate, accept};
-use crate::pages::{environments, files, history, plan, run, session, solutions};
+use crate::pages::{change, environments, files, history, plan, proposal, run, session, solutions};
 use crate::problem::Problem;
 use crate::reply::Visit;
 use crate::state::Console;
@@ -45,9 +45,9 @@ pub async fn serve(
     accept(listener, certificate, router(Arc::clone(&console))).await
 }
 
-/// Returns the routes with all checks.
-pub(crate) fn router(console: Arc<Console>) -> Router {
-    let pages = Router::new()
+/// Returns the pages, which need a session.
+fn pages() -> Router<Arc<Console>> {
+    Router::new()
         .route("/", get(session::home))
         .route(
             "/environments",
@@ -65,15 +65,15 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         )
         .route(
             "/environments/{environment}/solutions/{solution}/deploy",
-            shown(plan::deploy_form).merge(sent(plan::plan_deployment)),
+            shown(change::deploy_form).merge(sent(change::plan_deployment)),
         )
         .route(
             "/environments/{environment}/solutions/{solution}/rollback",
-            shown(plan::rollback_form).merge(sent(plan::plan_rollback)),
+            shown(change::rollback_form).merge(sent(change::plan_rollback)),
         )
         .route(
             "/environments/{environment}/solutions/{solution}/undeploy",
-            shown(plan::undeploy_form).merge(sent(plan::plan_undeployment)),
+            shown(change::undeploy_form).merge(sent(change::plan_undeployment)),
         )
         .route("/solutions", shown(solutions::list))
         .route("/solutions/{solution}/{version}", shown(solutions::show))
@@ -83,6 +83,11 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         )
         .route("/plans/{plan}", shown(plan::show))
         .route("/plans/{plan}/apply", sent(plan::apply))
+        .route("/plans/{plan}/propose", sent(proposal::propose))
+        .route(
+            "/proposals/{proposal}",
+            shown(proposal::show).merge(sent(proposal::plan_again)),
+        )
         .route("/runs", shown(run::list))
         .route("/runs/{run}", shown(run::show))
         .route("/runs/{run}/events", shown(run::events))
@@ -91,10 +96,14 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         .route("/history/{revision}", shown(history::show))
         .route("/session", shown(session::show))
         .route("/logout", sent(session::logout))
-        .route_layer(middleware::from_fn_with_state(
-            Arc::clone(&console),
-            check_session,
-        ));
+}
+
+/// Returns the routes with all checks.
+pub(crate) fn router(console: Arc<Console>) -> Router {
+    let pages = pages().route_layer(middleware::from_fn_with_state(
+        Arc::clone(&console),
+        check_session,
+    ));
     let open = Router::new()
         .route("/login", get(session::login))
         .route("/auth/callback", get(session::callback))
@@ -112,7 +121,7 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
         }))
         .layer(middleware::from_fn(check_origin))
         .layer(middleware::from_fn_with_state(console, check_host))
-        // Whoever checks the health of a pod does not know the host.
+        // kubelet checks the health of a pod by its address.
         .route("/healthz", get(|| async { "ok\n" }))
         .layer(middleware::from_fn(finish))
 }

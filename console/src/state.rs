@@ -14,6 +14,7 @@ use crate::login::{Logins, RenewalError};
 use crate::oidc::{self, Provider, Tokens};
 use crate::problem::Problem;
 use crate::program::Program;
+use crate::proposals::Proposals;
 use crate::public_url::PublicUrl;
 use crate::runs::Runs;
 use crate::secret::AccessToken;
@@ -32,6 +33,7 @@ pub struct Console {
     pub(crate) program: Program,
     pub(crate) access: Access,
     pub(crate) runs: Runs,
+    pub(crate) proposals: Proposals,
     pub(crate) sessions: Sessions,
     /// The hosts by which browsers may address the console.
     hosts: Vec<String>,
@@ -99,6 +101,7 @@ impl Console {
             program,
             access: Access::Token(token, user),
             runs: Runs::default(),
+            proposals: Proposals::default(),
             sessions: Sessions::default(),
             hosts: vec![address.to_string(), format!("localhost:{port}")],
             session: Cookie::on_loopback(port),
@@ -141,6 +144,7 @@ impl Console {
                 exchanges: Semaphore::new(LOGINS),
             })),
             runs: Runs::default(),
+            proposals: Proposals::default(),
             sessions: Sessions::default(),
             hosts: vec![public_url.host().to_owned()],
             session: Cookie::of_session(),

@@ -35,6 +35,14 @@ pub(crate) const OTHER_ORIGIN: &str = "cannot make a change: the request comes f
 pub(crate) const TOO_MANY_RUNS: &str = "cannot start another run: too many changes are running";
 pub(crate) const PANICKED: &str = "the run ended because of an error in the program";
 pub(crate) const GONE_PLAN: &str = "this plan was already applied, or it is too old";
+pub(crate) const GONE_PROPOSAL: &str = "this proposal does not exist, or it is too old";
+pub(crate) const PROPOSE: &str = "Leave it for a second person";
+pub(crate) const PROPOSE_HELP: &str =
+    "The second person plans the change again, and applies it with their own permissions.";
+pub(crate) const PROPOSED_BY: &str = "Proposed by";
+pub(crate) const SEND_PROPOSAL: &str = "Send the address of this page to a second person who can log in to this console. It is valid for 24 hours, or until the console ends.";
+pub(crate) const SECOND_PERSON: &str =
+    "You see the plan with your own permissions before anything changes.";
 pub(crate) const PLAN_AGAIN: &str = "create the plan again";
 pub(crate) const NO_CONSENT: &str =
     "cannot apply the plan: it needs your consent to effects outside the environment";
@@ -311,6 +319,18 @@ pub(crate) fn place(environment: impl Display, namespace: impl Display) -> Strin
 
 pub(crate) fn unreadable(what: impl Display, right: impl Display) -> String {
     format!("{what} ({right})")
+}
+
+/// The origin of a plan that another user has proposed, and whether that user saw the same plan.
+pub(crate) fn origin(by: &str, is_same: Option<bool>) -> String {
+    let saw = match is_same {
+        Some(true) => "and saw the same plan",
+        Some(false) => {
+            "and saw another plan: the cluster has changed since then, or your permissions differ"
+        }
+        None => "and saw a plan that was blocked, so it cannot be compared with this one",
+    };
+    format!("{by} has proposed this change, {saw}.")
 }
 
 /// The problem of a user whom the console may not impersonate.

@@ -16,7 +16,7 @@ use crate::waiting::holder;
 
 /// A browser that uses a console.
 pub(crate) struct Browser<'a> {
-    site: &'a Site,
+    pub(crate) site: &'a Site,
     /// The console, if it is a process on this machine.
     console: Option<Child>,
     /// The address of the console, without a path.

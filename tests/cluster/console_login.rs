@@ -43,11 +43,15 @@ fn start<'a>(site: &'a Site, dex: &Dex, address: &str, more: &[&str]) -> Browser
     Browser::launch(site, &arguments, &["--cacert", &ca])
 }
 
-/// Grants permissions to the administrator, as `solution site rbac` prints them.
-fn grant(site: &Site, arguments: &[&str]) {
-    let user = format!("oidc:{ADMIN}");
-    let rbac = ["site", "rbac", "--user", &user];
-    let roles = site.desk.solution(&[&rbac[..], arguments].concat());
+/// Grants permissions to users, as `solution site rbac` prints them.
+fn grant(site: &Site, users: &[&str], arguments: &[&str]) {
+    let users: Vec<String> = users
+        .iter()
+        .map(|user| format!("--user=oidc:{user}"))
+        .collect();
+    let users: Vec<&str> = users.iter().map(String::as_str).collect();
+    let rbac = [&["site", "rbac"], &users[..], arguments].concat();
+    let roles = site.desk.solution(&rbac);
     site.apply(&roles.success()).success();
 }
 
@@ -79,7 +83,7 @@ fn users_of_a_provider_have_their_own_permissions() {
         "Authorization: Bearer x",
     ];
     browser.send("/environments", &forged).contains(&[hidden]);
-    grant(&site, &["1.0.0.iso", "--key", "publisher.pub"]);
+    grant(&site, &[ADMIN], &["1.0.0.iso", "--key", "publisher.pub"]);
     browser.log_in(&dex, ADMIN);
     eventually("the user may see environments", || {
         (!browser.get("/environments").body.contains(hidden)).then_some(())
@@ -87,27 +91,10 @@ fn users_of_a_provider_have_their_own_permissions() {
     let run = browser.submit("/environments", &["environment=web"]);
     browser.follow(&run).contains(&["The change is complete."]);
     site.create_login("web");
-    let form = "/environments/web/solutions/example/deploy";
-    let fields = ["version=1.0.0", "pull-secret=login"];
-    let refused = browser.post(form, &fields);
-    assert_eq!(refused.status, "403", "{refused:?}");
-    refused.contains(&[
-        "get registries.solutions.metalk8s.scality.com",
-        "ask a cluster administrator",
-    ]);
-    grant(&site, &["--verb", "console"]);
-    let plan = eventually("the user may use the registry", || {
-        let reply = browser.post(form, &fields);
-        let plan = reply.location.strip_prefix(&browser.url);
-        plan.map(str::to_owned)
-    });
-    browser.apply(&plan);
+    deploy_with_a_second_person(&mut browser, &dex);
     let history = browser.json("/history");
-    assert_eq!(
-        history["revisions"][0]["user"],
-        format!("oidc:{ADMIN}"),
-        "{history:#}"
-    );
+    let user = &history["revisions"][0]["user"];
+    assert_eq!(*user, format!("oidc:{ADMIN}"), "{history:#}");
 
     // The provider is needed again when the token expires.
     dex.stop();
@@ -120,14 +107,68 @@ fn users_of_a_provider_have_their_own_permissions() {
     browser.shows("/environments", &["ready"]);
 }
 
+/// A user who may only read proposes a deployment, and the administrator applies it.
+fn deploy_with_a_second_person(browser: &mut Browser<'_>, dex: &Dex) {
+    let site = browser.site;
+    let form = "/environments/web/solutions/example/deploy";
+    let fields = ["version=1.0.0", "pull-secret=login"];
+    browser.log_in(dex, VIEWER);
+    grant(site, &[VIEWER], &["--verb", "status"]);
+    let refused = eventually("the user may see imported versions", || {
+        let reply = browser.post(form, &fields);
+        reply
+            .body
+            .contains("get registries.solutions.metalk8s.scality.com")
+            .then_some(reply)
+    });
+    assert_eq!(refused.status, "403", "{refused:?}");
+    refused.contains(&["ask a cluster administrator"]);
+    grant(site, &[VIEWER, ADMIN], &["--verb", "console"]);
+    let plan = eventually("the user may read the registry", || {
+        let reply = browser.post(form, &fields);
+        reply.location.strip_prefix(&browser.url).map(str::to_owned)
+    });
+    browser.shows(
+        &plan,
+        &["The plan cannot be applied", "Leave it for a second person"],
+    );
+    let proposal = browser.submit(&format!("{plan}/propose"), &[]);
+    browser.shows(&proposal, &["Send the address of this page", VIEWER]);
+    assert_eq!(browser.post(&format!("{plan}/apply"), &[]).status, "409");
+
+    browser.log_in(dex, ADMIN);
+    assert_eq!(
+        browser.get(&plan).status,
+        "404",
+        "it is the plan of another user"
+    );
+    browser.shows(&proposal, &["Proposed by", VIEWER, "Show the plan"]);
+    let plan = browser.submit(&proposal, &[]);
+    browser.shows(
+        &plan,
+        &[
+            "viewer@site.test has proposed this change, and saw a plan that was blocked",
+            "Apply the plan",
+        ],
+    );
+    // The administrator leaves the same plan for another session, in which nothing differs.
+    let again = browser.submit(&format!("{plan}/propose"), &[]);
+    let same = browser.submit(&again, &[]);
+    browser.shows(
+        &same,
+        &["admin@site.test has proposed this change, and saw the same plan"],
+    );
+    browser.apply(&same);
+}
+
 #[test]
 fn a_run_outlives_the_token_of_its_user_and_the_session() {
     let (dex, address) = start_dex(KNOWN_PORT, "10s");
     let site = Site::new("console-renewal");
     let _silent = import_for_silent_registry(&site);
     site.create_environment("web");
-    grant(&site, &["1.0.0.iso", "--key", "publisher.pub"]);
-    grant(&site, &["--verb", "console"]);
+    grant(&site, &[ADMIN], &["1.0.0.iso", "--key", "publisher.pub"]);
+    grant(&site, &[ADMIN], &["--verb", "console"]);
     let mut browser = start(&site, &dex, &address, &[]);
     dex.wait_until_trusted();
     browser.log_in(&dex, ADMIN);
@@ -164,8 +205,12 @@ fn a_console_acts_only_on_behalf_of_listed_users() {
     site.kubectl("default", &create).success();
     let archive = ["1.0.0.iso", "--key", "publisher.pub"];
     let account = ["--impersonator", "default:console"];
-    grant(&site, &[&archive[..], &account].concat());
-    grant(&site, &[&["--verb", "console"][..], &account].concat());
+    grant(&site, &[ADMIN], &[&archive[..], &account].concat());
+    grant(
+        &site,
+        &[ADMIN],
+        &[&["--verb", "console"][..], &account].concat(),
+    );
     let config = site.create_account("console");
     let listed = format!("oidc:{ADMIN}");
     let more = ["--kubeconfig", &config, "--impersonate-user", &listed];

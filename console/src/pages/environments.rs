@@ -16,7 +16,7 @@ use super::listing::Listing;
 use super::{history, links, solutions};
 use crate::call::Call;
 use crate::page::{Section, Tone, facts, lines, link, state, table, text};
-use crate::plans::{DeletionPlan, PlanKind, separate_blocked};
+use crate::plans::DeletionPlan;
 use crate::problem::Problem;
 use crate::reply::{self, see_other};
 use crate::site::Site;
@@ -428,15 +428,7 @@ pub(crate) async fn plan_deletion(call: Call) -> Result<Response, Problem> {
     let environment: EnvironmentName = call.name("environment", |name| texts::environment(name))?;
     let delete_resources = call.form()?.is_checked("resources");
     let cluster = site.cluster().await?;
-    let planned = site.change(&cluster, true, &|_| (), async |change| {
-        importer::delete_environment(change, &environment, delete_resources).await
-    });
-    let shown = separate_blocked(planned.await?, site)?;
-    let plan = DeletionPlan {
-        environment,
-        delete_resources,
-        shown,
-    };
-    let id = call.user.plans.add(PlanKind::EnvironmentDeletion(plan))?;
+    let plan = DeletionPlan::make(site, &cluster, environment, delete_resources).await?;
+    let id = call.user.plans.add(plan, None)?;
     Ok(see_other(&links::plan(&id)))
 }

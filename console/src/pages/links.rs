@@ -27,6 +27,11 @@ pub(super) fn plan(id: &str) -> String {
     format!("/plans/{id}")
 }
 
+/// Returns the path of a plan that is left for a second person.
+pub(super) fn proposal(id: &str) -> String {
+    format!("/proposals/{id}")
+}
+
 /// Returns the path of a run.
 pub(super) fn run(id: &str) -> String {
     format!("/runs/{id}")

@@ -59,6 +59,16 @@ fn apply(id: &str, label: &str, is_removal: bool, consent: Option<&str>) -> Mark
     }
 }
 
+/// Returns the form that leaves a plan for a second person.
+pub(super) fn propose(id: &str) -> Markup {
+    html! {
+        form method="post" action=(format!("/plans/{id}/propose")) {
+            button { (texts::PROPOSE) }
+            " " (texts::PROPOSE_HELP)
+        }
+    }
+}
+
 fn blockers(blockers: &[Blocker], fix: fn(&Blocker) -> String) -> Markup {
     html! {
         @if !blockers.is_empty() {

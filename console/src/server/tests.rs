@@ -140,7 +140,7 @@ impl Browser {
 }
 
 /// Every page that needs a session.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "/",
     "/environments",
     "/new-environment",
@@ -154,6 +154,7 @@ const PAGES: [&str; 16] = [
     "/solutions/shop/1.0.0",
     "/solutions/shop/1.0.0/rights",
     "/plans/1",
+    "/proposals/1",
     "/runs",
     "/history",
     "/session",
@@ -296,6 +297,7 @@ async fn what_does_not_exist_and_wrong_methods_have_their_own_answers() {
         ("/unknown", StatusCode::NOT_FOUND),
         ("/assets/console-0.css", StatusCode::NOT_FOUND),
         ("/plans/1", StatusCode::NOT_FOUND),
+        ("/proposals/1", StatusCode::NOT_FOUND),
         ("/runs/1", StatusCode::NOT_FOUND),
         ("/runs/1/events", StatusCode::NOT_FOUND),
         ("/environments/Not%20A%20Name", StatusCode::NOT_FOUND),
