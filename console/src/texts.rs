@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use importer::RightsVerb;
 use kubernetes::Access;
 
 pub(crate) const PRODUCT: &str = "Solution console";
@@ -153,6 +154,7 @@ pub(crate) const I_CONSENT: &str = "I consent to these effects";
 pub(crate) const NEW: &str = "new";
 pub(crate) const DANGEROUS: &str = "dangerous";
 pub(crate) const RIGHTS: &str = "Rights and custom resources";
+pub(crate) const PERMISSION: &str = "Permission";
 pub(crate) const RIGHTS_HELP: &str = "The rights of the operator and its objects in an environment and a namespace that are both called `any`. Rights of Helm charts are shown in the plan.";
 pub(crate) const NO_RIGHTS_AT_ALL: &str = "The version needs no rights.";
 pub(crate) const KIND: &str = "Kind";
@@ -213,6 +215,25 @@ pub(crate) const PROVIDER: &str = "Identity provider";
 pub(crate) const PROVIDER_NAME: &str = "Name at the identity provider";
 pub(crate) const GROUPS: &str = "Groups at the identity provider";
 pub(crate) const LOG_OUT_PROVIDER: &str = "Log out of the identity provider";
+pub(crate) const PERMISSIONS: &str = "What you may do";
+pub(crate) const PERMISSIONS_HELP: &str = "These permissions are needed with every Solution. The plan of a version shows what else is missing.";
+pub(crate) const EVERYWHERE: &str = "in all environments";
+pub(crate) const ALLOWED: &str = "allowed";
+pub(crate) const MISSING_RIGHTS: &str = "missing permissions:";
+pub(crate) const VERBS: [(RightsVerb, &str); 9] = [
+    (RightsVerb::Status, "See environments and Solutions"),
+    (RightsVerb::Deploy, "Deploy Solutions"),
+    (RightsVerb::Undeploy, "Undeploy Solutions"),
+    (RightsVerb::Environment, "Create and delete environments"),
+    (RightsVerb::Import, "Import Solutions"),
+    (RightsVerb::Activate, "Activate CRDs"),
+    (RightsVerb::Deactivate, "Remove CRDs"),
+    (RightsVerb::Unimport, "Unimport Solutions"),
+    (
+        RightsVerb::Console,
+        "Read registries with the logins of this console",
+    ),
+];
 pub(crate) const AS_YOU: &str =
     "The console reads and changes the cluster with the permissions of this user.";
 pub(crate) const LOGGED_OUT: &str = "You are logged out. Runs that were started continue.";

@@ -52,7 +52,7 @@ pub use apply::{Receipt, leased_environment};
 pub use choices::destination::{NamedRegistry, PushDestination, default_namespace};
 pub use decide::prerequisites::{CyclicPrerequisites, import_order};
 pub use decide::rights::manifests::{Subject, WantedRights};
-pub use decide::rights::missing::{imported_for, missing_rights};
+pub use decide::rights::missing::{denied_rights, imported_for, missing_rights};
 pub use decide::rights::rendered::RenderedRelease;
 pub use decide::rights::roles::Manifest as RightsManifest;
 pub use decide::rights::verbs::{RightsScope, RightsVerb};

@@ -2,6 +2,8 @@
 
 use std::net::TcpListener;
 
+use serde_json::json;
+
 use crate::console::{Browser, import_for_silent_registry};
 use crate::dex::{ADMIN, Dex, DexConfig, KNOWN_PORT, SECRET, VIEWER, ca_file, pki};
 use crate::site::{Site, eventually};
@@ -72,7 +74,14 @@ fn users_of_a_provider_have_their_own_permissions() {
         format!("{}/environments", browser.url),
         "{welcome:?}"
     );
-    browser.shows("/session", &["oidc:viewer@site.test"]);
+    browser.shows(
+        "/session",
+        &[
+            "oidc:viewer@site.test",
+            "missing permissions:",
+            "list configmaps",
+        ],
+    );
     let hidden = "Your permissions hide some objects";
     browser.shows("/environments", &[hidden]);
     // Headers of a browser never reach the API server.
@@ -150,6 +159,13 @@ fn deploy_with_a_second_person(browser: &mut Browser<'_>, dex: &Dex) {
             "viewer@site.test has proposed this change, and saw a plan that was blocked",
             "Apply the plan",
         ],
+    );
+    let rights = browser.json("/session?environment=web");
+    let deploys = &rights["permissions"][1];
+    assert_eq!(
+        *deploys,
+        json!({"permission": "Deploy Solutions", "missing": []}),
+        "{rights:#}"
     );
     // The administrator leaves the same plan for another session, in which nothing differs.
     let again = browser.submit(&format!("{plan}/propose"), &[]);

@@ -6,6 +6,7 @@ pub(crate) mod files;
 pub(crate) mod history;
 mod links;
 mod listing;
+mod permissions;
 pub(crate) mod plan;
 mod plan_text;
 pub(crate) mod proposal;

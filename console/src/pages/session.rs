@@ -7,8 +7,10 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::html;
+use schemas::EnvironmentName;
 use serde_json::json;
 
+use super::permissions;
 use crate::call::Call;
 use crate::forms::Form;
 use crate::oidc::{Callback, LoginAttempt};
@@ -173,9 +175,11 @@ pub(crate) async fn logout(call: Call) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// `GET /session`
+/// `GET /session?environment=`
 pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
-    let cluster = call.user.site.cluster().await?;
+    let site = &call.user.site;
+    let environment: Option<EnvironmentName> = call.query.parsed("environment")?;
+    let cluster = site.cluster().await?;
     let name = cluster.username().await;
     let kubernetes = &cluster.version().text;
     let login = match &call.user.login {
@@ -183,6 +187,7 @@ pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
         None => None,
     };
     let groups = login.as_ref().map_or(&[][..], |user| &user.groups);
+    let permissions = permissions::read(&call, &cluster, environment.as_ref()).await?;
     let body = || {
         html! {
             (facts([
@@ -199,6 +204,7 @@ pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
             } @else {
                 p { (texts::AS_YOU) }
             }
+            (permissions::show(&permissions, environment.as_ref()))
             form method="post" action="/logout" { button { (texts::LOG_OUT) } }
         }
     };
@@ -208,6 +214,7 @@ pub(crate) async fn show(call: Call) -> Result<Response, Problem> {
             "groups": groups,
             "server": cluster.server(),
             "kubernetes": kubernetes,
+            "permissions": permissions::json(&permissions),
         })
     };
     Ok(call

@@ -1,22 +1,48 @@
-//! Data that a cluster administrator hands to another user. [`missing_rights`] returns the roles with the rights that a
-//! plan lacks. [`imported_for`] returns the records that the administrator of a single namespace needs to deploy an
+//! Data that a cluster administrator hands to another user. [`denied_rights`] returns the rights that a user lacks for a
+//! verb, and [`missing_rights`] the roles with the rights that a plan lacks. [`imported_for`] returns the records that the administrator of a single namespace needs to deploy an
 //! imported version: its record, the environment of the namespace, and the site configuration that applies to it.
 //! docs/decisions/0012-least-privilege.md gives the reasons.
 
-use kubernetes::Cluster;
+use std::collections::BTreeSet;
+
+use kubernetes::{Access, Cluster};
 use planner::vocabulary as v;
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId, SolutionName, Version};
 use sha2::{Digest as _, Sha256};
 use store::Record;
 
-use crate::decide::rights::manifests::{PREFIX, Subject};
+use crate::decide::rights::manifests::{PREFIX, Subject, WantedRights};
 use crate::decide::rights::missing_alone;
 use crate::decide::rights::roles::{Manifest, PlacedRules};
+use crate::decide::rights::verbs::{RightsScope, RightsVerb};
 use crate::model::blocker::{AdministratorTask, Blocker};
 use crate::model::error::{Error, check_free};
 use crate::records::record;
 use crate::records::site::HeldSite;
 use crate::records::visibility::{UnreadableParts, UnreadableScope};
+
+/// Returns the rights that the user lacks for a verb with any Solution. A version can need more rights than that.
+///
+/// # Errors
+///
+/// Fails if the server cannot be asked.
+pub async fn denied_rights(
+    cluster: &Cluster,
+    verb: RightsVerb,
+    within: RightsScope,
+) -> Result<Vec<Access>, Error> {
+    let wanted = WantedRights {
+        verbs: BTreeSet::from([verb]),
+        archive: None,
+        within,
+        subjects: Vec::new(),
+        impersonator: None,
+        charts: Vec::new(),
+    };
+    let needs = wanted.required(&[])?;
+    let wanted: Vec<Access> = needs.wanted().cloned().collect();
+    Ok(cluster.denied(&wanted).await?)
+}
 
 /// Returns the roles with the rights that these blockers name, and their bindings if the user is known. The result is
 /// empty if no right is missing.
