@@ -1,13 +1,10 @@
 //! The cookies of the console ([`Cookie`]).
 
-use std::time::Duration;
-
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 
-/// The time that a user has to log in at the identity provider.
-pub(crate) const LOGIN_TIME: Duration = Duration::from_mins(10);
+use crate::oidc::LOGIN_TIME;
 
 /// A cookie that scripts cannot read.
 #[derive(Debug)]

@@ -157,8 +157,7 @@ impl PlanKind {
                 let imported = site.imported(&cluster, solution, version).await?;
                 let mut request = site.request(&imported, plan.request.goal.clone())?;
                 (request.verb, request.allowed) = (plan.request.verb, plan.request.allowed);
-                let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request));
-                Ok(Self::Deployment(Box::new(plan.await?)))
+                Box::pin(DeploymentPlan::make(site, &cluster, imported, request)).await
             }
             Self::Undeployment(plan) => {
                 UndeploymentPlan::make(site, &cluster, plan.deployed.clone()).await
@@ -227,7 +226,7 @@ impl DeploymentPlan {
         cluster: &Cluster,
         version: ImportedVersion,
         request: Request,
-    ) -> Result<Self, Problem> {
+    ) -> Result<PlanKind, Problem> {
         let (archive, client) = (&version.archive, &version.client);
         let (accepted, findings) = (&archive.accepted, archive.findings.clone());
         let plan = Plan::make(accepted, findings, client, cluster, request.clone()).await;
@@ -241,7 +240,7 @@ impl DeploymentPlan {
         let (agreed, is_done) = (plan.summary().clone(), plan.is_done());
         // Uploads that the plan opened to check the registry are not needed: the run opens its own.
         plan.give_up(client).await;
-        Ok(Self {
+        Ok(PlanKind::Deployment(Box::new(Self {
             version,
             request,
             shown,
@@ -249,7 +248,7 @@ impl DeploymentPlan {
             blockers,
             consent,
             is_done,
-        })
+        })))
     }
 }
 

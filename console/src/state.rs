@@ -65,7 +65,7 @@ pub(crate) struct ProviderAccess {
 }
 
 /// The users and groups on whose behalf the account of the console acts. Their names begin with `oidc:`, followed by the
-/// verified email address of a user, or by the name of a group.
+/// verified email address of a user or else the provider's identifier, or by the name of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Impersonation {
     /// The users.
@@ -79,7 +79,7 @@ pub struct Impersonation {
 pub struct ProviderSettings {
     /// The address of the console in browsers.
     pub public_url: PublicUrl,
-    /// The address of the identity provider, without a slash at its end.
+    /// The address of the identity provider, as the provider itself writes it.
     pub issuer: String,
     /// The name of the console at the provider.
     pub client_id: String,

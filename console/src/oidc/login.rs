@@ -8,7 +8,7 @@ use super::error::{Check, Error};
 use crate::secret;
 
 /// The time that a user has for a login.
-const LONGEST: Duration = Duration::from_mins(10);
+pub(crate) const LOGIN_TIME: Duration = Duration::from_mins(10);
 
 /// The start of a login.
 #[derive(Debug)]
@@ -18,8 +18,7 @@ pub(crate) struct LoginRequest {
     pub(crate) attempt: LoginAttempt,
 }
 
-/// A login that has begun. The caller stores it by its state, and takes it out for the callback, so that it is used
-/// once.
+/// A login that has begun. The browser that began it keeps it in a cookie, which the callback removes.
 pub(crate) struct LoginAttempt {
     pub(crate) state: String,
     pub(crate) nonce: String,
@@ -44,9 +43,9 @@ impl LoginAttempt {
     }
 
     /// Returns true if the user took too long.
-    pub(crate) fn is_over(&self, now: SystemTime) -> bool {
+    pub(super) fn is_over(&self, now: SystemTime) -> bool {
         now.duration_since(self.started)
-            .is_ok_and(|age| age > LONGEST)
+            .is_ok_and(|age| age > LOGIN_TIME)
     }
 
     /// Checks that a callback belongs to this attempt and comes from the issuer (RFC 9207).

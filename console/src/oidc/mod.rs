@@ -19,7 +19,7 @@ pub(crate) mod tests;
 
 pub(crate) use claims::User;
 pub(crate) use error::Error;
-pub(crate) use login::{Callback, LoginAttempt, Tokens};
+pub(crate) use login::{Callback, LOGIN_TIME, LoginAttempt, Tokens};
 pub(crate) use provider::Provider;
 pub(crate) use settings::Settings;
 pub use settings::SettingsError;

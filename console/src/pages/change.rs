@@ -17,7 +17,7 @@ use super::{links, solutions};
 use crate::call::Call;
 use crate::forms::{CHART, Form, SET, UNSET, YAML};
 use crate::page::{Section, time};
-use crate::plans::{DeployedPlace, DeploymentPlan, PlanKind, UndeploymentPlan};
+use crate::plans::{DeployedPlace, DeploymentPlan, UndeploymentPlan};
 use crate::problem::Problem;
 use crate::reply::see_other;
 use crate::site::Site;
@@ -340,10 +340,7 @@ pub(crate) async fn plan_deployment(call: Call) -> Result<Response, Problem> {
     let mut request = site.request(&imported, goal)?;
     (request.verb, request.allowed) = (Verb::Deploy, allowed(&form));
     let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request)).await?;
-    let id = call
-        .user
-        .plans
-        .add(PlanKind::Deployment(Box::new(plan)), None)?;
+    let id = call.user.plans.add(plan, None)?;
     Ok(see_other(&links::plan(&id)))
 }
 
@@ -416,10 +413,7 @@ pub(crate) async fn plan_rollback(call: Call) -> Result<Response, Problem> {
     request.verb = Verb::Rollback;
     request.allowed.downgrade = Downgrade::Allow;
     let plan = Box::pin(DeploymentPlan::make(site, &cluster, imported, request)).await?;
-    let id = call
-        .user
-        .plans
-        .add(PlanKind::Deployment(Box::new(plan)), None)?;
+    let id = call.user.plans.add(plan, None)?;
     Ok(see_other(&links::plan(&id)))
 }
 
